@@ -1,14 +1,13 @@
-//! Memory that the ranks of a job share although each has its own: plain loads and stores, sequentially
+//! Memory that ranks of a job share although each has its own: plain loads and stores, sequentially
 //! consistent, with the allocation as the unit of sharing (Itzkovitz & Schuster 1999, Millipage).
 //!
-//! - [`memory`]: what programs use: arrays in shared memory, and threads with locks and barriers.
-//! - [`journal`]: what threads did, recorded by themselves if asked to.
+//! - [`memory`]: the API for programs: arrays in shared memory, and threads with locks and barriers.
+//! - [`journal`]: the actions of threads, recorded on request.
 //! - [`node`]: a rank's part: its server, and its threads that fault.
-//! - [`replay`]: a recorded run, repeated in another world.
+//! - [`replay`]: replays a recorded run in another world.
 //! - [`views`]: one memory object mapped several times, so that each minipage of a page has its own
 //!   protection.
-//! - [`protocol`]: which ranks hold a copy of a minipage, and which may write: a state machine that knows no
-//!   machine.
+//! - [`protocol`]: which ranks hold a copy of a minipage, and which may write: a pure state machine.
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -22,7 +21,7 @@ pub mod views;
 
 use serde::{Deserialize, Serialize};
 
-/// The number of a minipage: the unit of sharing, one allocation or a piece of a chunked one.
+/// The number of a minipage, the unit of sharing: one allocation, or a piece of a chunked one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Minipage(pub u32);
 

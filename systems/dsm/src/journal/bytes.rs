@@ -1,4 +1,4 @@
-//! Sets of bytes: ranges in order, none next to another.
+//! Sets of bytes: sorted ranges that do not touch each other.
 use core::fmt;
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,12 @@ impl From<Range<u32>> for Bytes {
 }
 
 impl Bytes {
-    /// Its ranges, in order, none next to another.
+    /// Returns its ranges, sorted, none adjacent to another.
     pub fn ranges(&self) -> impl Iterator<Item = Range<u32>> + '_ {
         self.0.iter().map(|&(start, end)| start..end)
     }
 
-    /// Whether it is empty.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -32,7 +32,7 @@ impl Bytes {
         if let Some((start, end)) = self.0.last_mut()
             && (*start..=*end).contains(&more.start)
         {
-            // Rows are walked in order, so this is nearly always the case.
+            // Rows are visited in order, so this is almost always the case.
             *end = more.end.max(*end);
             return;
         }
@@ -48,7 +48,7 @@ impl Bytes {
         others.ranges().for_each(|range| self.include(range));
     }
 
-    /// Whether it has all bytes of another set.
+    /// Returns whether it contains all bytes of another set.
     pub fn holds(&self, others: &Self) -> bool {
         others.ranges().all(|other| {
             let before = self.0.partition_point(|&(start, _)| start <= other.start);
@@ -56,7 +56,7 @@ impl Bytes {
         })
     }
 
-    /// The first bytes that both sets have.
+    /// Returns the first bytes that both sets have in common.
     pub fn common(&self, other: &Self) -> Option<Range<u32>> {
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(&&(from, to)), Some(&&(start, end))) = (left.peek(), right.peek()) {

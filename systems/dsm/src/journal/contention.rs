@@ -1,4 +1,4 @@
-//! Where requests met: how the requests for each allocation ended, as the managers of its minipages saw them.
+//! Contention: how the requests for each allocation were served, as counted by the managers of its minipages.
 use super::places::Places;
 use crate::Minipage;
 use crate::memory::Site;
@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The contention of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Contention {
-    /// Allocations that were asked for, those with the most competing requests first.
+    /// Allocations that were requested, those with the most competing requests first.
     pub rows: Vec<ContentionRow>,
 }
 
@@ -22,15 +22,15 @@ pub struct ContentionRow {
     pub unit_bytes: u32,
     /// Units to a minipage.
     pub level: u32,
-    /// How many of its minipages were asked for.
+    /// How many of its minipages were requested.
     pub minipages: u32,
-    /// Requests for all of them, added up.
+    /// The requests for all of them, added up.
     pub counts: Counts,
     /// The minipage with the most competing requests, and how many these are; `None` if no requests competed.
     pub worst: Option<(Minipage, u32)>,
 }
 
-/// Sums up by allocation; `traffic` is what managers counted of each minipage.
+/// Sums up `traffic`, the managers' counts of each minipage, by allocation.
 pub fn by_site(traffic: &[(Minipage, Counts)], sites: &[Site]) -> Contention {
     let places = Places::new(sites);
     let row = |site: &Site| ContentionRow {

@@ -1,4 +1,4 @@
-//! Journals written by hand, for tests.
+//! Hand-written journals for tests.
 use super::{Event, Journal, Operation};
 use crate::memory::Site;
 use crate::{Access, Minipage};
@@ -8,12 +8,13 @@ pub(super) fn at(at_ns: u64, waited_ns: u64, what: Operation) -> Event {
     Event { computed_ns: 0, at_ns, waited_ns, what }
 }
 
-/// The journal of the only thread of rank `rank`.
+/// Returns the journal of the only thread of rank `rank`.
 pub(super) fn journal(rank: u32, events: impl IntoIterator<Item = Event>) -> Journal {
     Journal { rank, thread: rank, events: events.into_iter().collect(), missed: 0 }
 }
 
-/// Thread `n` has the `n`th row; events of one column happen at the same time, in the order of rows.
+/// Returns journals in which thread `n` has row `n`; the events of a column happen at the same time, in the
+/// order of rows.
 pub(super) fn journals<const COLUMNS: usize>(rows: impl IntoIterator<Item = [Option<Operation>; COLUMNS]>) -> Vec<Journal> {
     let row = |(rank, row): (usize, [Option<Operation>; COLUMNS])| {
         let event = |(column, what): (usize, Option<Operation>)| Some(at((100 * column + rank) as u64, 0, what?));
@@ -40,7 +41,7 @@ pub(super) fn atomic(minipage: u32, bytes: Range<u32>) -> Option<Operation> {
     })
 }
 
-/// `minipages` of `level` units of `unit_bytes` each.
+/// Returns a site with `minipages` of `level` units of `unit_bytes` each.
 pub(super) fn site(place: &str, (element_bytes, unit_bytes, level): (u32, u32, u32), minipages: Range<u32>) -> Site {
     Site { place: place.to_owned(), element_bytes, unit_bytes, level, minipages: minipages.map(Minipage).collect() }
 }

@@ -1,16 +1,16 @@
-//! What threads did with shared memory, as they record it themselves: first touches, locks, barriers, and how
-//! long each computed in between. The reports of false sharing and of races come from it, and it can be
-//! replayed in another world.
+//! Journals: each thread records what it does with shared memory: first accesses, locks, barriers, and how
+//! long it computed in between. The reports of false sharing and races are derived from them, and a journal
+//! can be replayed in another world.
 //!
-//! An *epoch* of a thread lasts from one synchronisation to the next. Within one, only the first load and the
-//! first store of a minipage are events of their own; the bytes of the others are added to them, so no byte
-//! is forgotten (DJIT of Itzkovitz, Schuster & Zeev Ben Mordehai 1999 learns by protection faults instead,
-//! and only of the first byte).
+//! An *epoch* of a thread lasts from one synchronisation to the next. Within an epoch, only the first load
+//! and the first store of a minipage are separate events. Later accesses add their bytes to these events, so
+//! no byte is lost. (DJIT of Itzkovitz, Schuster & Zeev Ben Mordehai 1999 detects accesses by protection
+//! faults instead, and only the first byte.)
 //!
-//! - [`sharing`]: which allocations are shared falsely, and the grain that cures it. [`races`]: touches that
-//!   nothing orders.
-//! - [`contention`]: at which allocations requests met. [`trace`]: all of it for a trace viewer.
-//! - `order`: all journals as one. `places`: which allocation a minipage belongs to.
+//! - [`sharing`]: finds false sharing, and the granularity that avoids it. [`races`]: finds accesses that no
+//!   synchronisation orders.
+//! - [`contention`]: requests that compete for an allocation. [`trace`]: a trace for a trace viewer.
+//! - `order`: merges all journals. `places`: finds the allocation that a minipage belongs to.
 mod bytes;
 pub mod contention;
 #[cfg(test)]
@@ -29,104 +29,104 @@ use serde::{Deserialize, Serialize};
 pub use bytes::Bytes;
 pub use recorder::{Moment, Recorder, Touch};
 
-/// What one thread did, in order.
+/// The recorded actions of one thread, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journal {
     /// The thread's rank.
     pub rank: u32,
-    /// Its number among all threads of all ranks.
+    /// The thread's number among all threads of all ranks.
     pub thread: u32,
     /// Its events.
     pub events: Vec<Event>,
-    /// Events for which there was no room: all that came behind the last one of `events`.
+    /// Events for which there was no room, after the last one of `events`.
     pub missed: u64,
 }
 
-/// One thing that a thread did.
+/// One action of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// How long it computed before: processor time since the last event, in nanoseconds, without faults and
-    /// waiting.
+    /// How long the thread computed before: CPU time since the last event in nanoseconds, without faults and
+    /// waits.
     pub computed_ns: u64,
-    /// When it began, by the host's clock, in nanoseconds: clocks of different hosts need not agree.
+    /// When it began, on the host's clock, in nanoseconds. Clocks of different hosts may differ.
     pub at_ns: u64,
-    /// How long it waited for the fault, lock or barrier, in nanoseconds; 0 if it did not have to wait.
+    /// How long it waited for the fault, lock or barrier, in nanoseconds; 0 if it did not wait.
     pub waited_ns: u64,
-    /// What it did.
+    /// The action.
     pub what: Operation,
 }
 
 impl Event {
-    /// How long it computed before.
+    /// Returns how long the thread computed before.
     pub fn computed(&self) -> Nanos {
         Nanos(self.computed_ns)
     }
 
-    /// When it ended, by the host's clock.
+    /// Returns when it ended, on the host's clock.
     pub fn ended(&self) -> Nanos {
         Nanos(self.at_ns + self.waited_ns)
     }
 }
 
-/// What a thread can do.
+/// The actions of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
-    /// It loads or stores bytes of a minipage, for the first time in this epoch, or again after the minipage
-    /// was taken away.
+    /// The thread loads or stores bytes of a minipage for the first time in this epoch, or for the first time
+    /// after the minipage was invalidated.
     Touch {
         /// The minipage.
         minipage: Minipage,
         /// [`Access::Read`] for loads, [`Access::Write`] for stores.
         access: Access,
-        /// The bytes: all that it touches until the epoch ends, or until the minipage is taken away and
-        /// touched again.
+        /// The bytes: all that it accesses until the epoch ends, or until the minipage is invalidated and
+        /// accessed again.
         bytes: Bytes,
-        /// Whether it had been taken away since it was touched in this epoch.
+        /// Whether the minipage was invalidated since the last access in this epoch.
         again: bool,
-        /// Whether it is a load and a store in one, as [`fetch_add`](crate::memory::Array::fetch_add) is.
+        /// Whether it is an atomic load and store, such as [`fetch_add`](crate::memory::Array::fetch_add).
         atomic: bool,
     },
-    /// It asks for a copy ahead.
+    /// The thread prefetches a copy.
     Prefetch {
         /// The minipage.
         minipage: Minipage,
-        /// The access that it asks for.
+        /// The access that it requests.
         access: Access,
     },
-    /// It gives all ranks a copy.
+    /// The thread pushes a copy to all ranks.
     Push {
         /// The minipage.
         minipage: Minipage,
     },
-    /// It takes a lock.
+    /// The thread acquires a lock.
     Lock(u32),
-    /// It leaves a lock.
+    /// The thread releases a lock.
     Unlock(u32),
-    /// It posts a flag.
+    /// The thread posts a flag.
     Post(u32),
-    /// It waits for a flag.
+    /// The thread waits for a flag.
     Wait(u32),
-    /// It waits for all threads.
+    /// The thread waits at a barrier of all threads.
     Barrier,
-    /// The measured part begins: behind a barrier.
+    /// The measured part begins, after a barrier.
     Start,
     /// The measured part ends.
     End,
 }
 
 impl Operation {
-    /// The first load or store of these bytes of a minipage in an epoch.
+    /// Returns the first load or store of these bytes of a minipage in an epoch.
     pub fn touch(minipage: Minipage, access: Access, bytes: impl Into<Bytes>) -> Self {
         Self::Touch { minipage, access, bytes: bytes.into(), again: false, atomic: false }
     }
 
-    /// Whether another epoch begins behind it.
+    /// Returns whether it ends an epoch.
     pub fn synchronises(&self) -> bool {
         matches!(self, Self::Lock(_) | Self::Unlock(_) | Self::Post(_) | Self::Wait(_) | Self::Barrier)
     }
 }
 
-/// The sentence of a report on incomplete journals.
+/// Writes the sentence of a report about incomplete journals.
 fn missed(f: &mut core::fmt::Formatter<'_>, missed: u64) -> core::fmt::Result {
     if missed == 0 {
         return Ok(());

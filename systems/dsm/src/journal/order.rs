@@ -1,8 +1,8 @@
 //! Merges the journals of all threads into one order that respects locks, flags and barriers, and otherwise
 //! follows the clocks of the hosts.
 //!
-//! Clocks of different hosts need not agree. Barriers give their offsets: no thread leaves a barrier before
-//! all have arrived.
+//! Clocks of different hosts may differ. Their offsets are derived from barriers: no thread leaves a barrier
+//! before all have arrived.
 use super::{Event, Journal, Operation};
 use std::collections::BTreeMap;
 
@@ -62,8 +62,8 @@ pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(NextEvent<'j
             see(NextEvent::Barrier);
             continue;
         }
-        // If all threads wait, a journal was cut off before the event that one of them waits for: the first
-        // goes on without it.
+        // If all threads wait, a journal was truncated before the event that one of them waits for; the first
+        // thread continues without it.
         let Some(event) = threads[number].events.next() else { return };
         match event.what {
             Operation::Lock(lock) => {

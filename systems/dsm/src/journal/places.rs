@@ -1,14 +1,14 @@
-//! Where in its array a byte of a minipage lies: reports speak of allocations, not of minipages.
+//! Finds where in its array a byte of a minipage lies, because reports name allocations, not minipages.
 use super::Bytes;
 use crate::Minipage;
 use crate::memory::Site;
 use crate::views::GRAIN;
 use core::ops::Range;
 
-/// Finds the arrays of minipages.
+/// Maps minipages to arrays.
 pub(super) struct Places<'s> {
     sites: &'s [Site],
-    /// By minipage: its site, and its place among the site's minipages.
+    /// For each minipage: its site, and its index among the site's minipages.
     of: Vec<Option<(usize, u32)>>,
 }
 
@@ -24,13 +24,13 @@ impl<'s> Places<'s> {
         Self { sites, of }
     }
 
-    /// The site of a minipage, by its number.
+    /// Returns the site of a minipage, as an index.
     pub(super) fn site(&self, minipage: Minipage) -> Option<usize> {
         self.of.get(minipage.0 as usize).copied().flatten().map(|(site, _)| site)
     }
 
-    /// The site of a minipage, and which bytes of the site's array these are. Bytes beyond the first 4 GiB of
-    /// an array are unknown.
+    /// Returns the site of a minipage, and the position of these bytes in the site's array. Bytes beyond the
+    /// first 4 GiB of an array are unknown.
     pub(super) fn bytes(&self, minipage: Minipage, bytes: &Bytes) -> Option<(usize, Bytes)> {
         let (number, nth) = self.of.get(minipage.0 as usize).copied().flatten()?;
         let site = &self.sites[number];
@@ -44,14 +44,14 @@ impl<'s> Places<'s> {
         Some((number, all))
     }
 
-    /// All bytes of a minipage, as [`Places::bytes`] gives them.
+    /// Returns all bytes of a minipage, like [`Places::bytes`].
     pub(super) fn whole(&self, minipage: Minipage) -> Option<(usize, Bytes)> {
         let site = &self.sites[self.site(minipage)?];
         self.bytes(minipage, &(0..site.unit_bytes.next_multiple_of(GRAIN as u32).checked_mul(site.level)?).into())
     }
 }
 
-/// Bytes of an array that are shared as one.
+/// Returns the size in bytes of the unit of sharing of an array.
 pub(super) fn grain(site: &Site) -> u32 {
     site.unit_bytes.saturating_mul(site.level)
 }

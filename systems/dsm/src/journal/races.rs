@@ -1,15 +1,16 @@
-//! Data races: two threads touch a byte, at least one of them stores it, and neither lock nor barrier orders
-//! the two.
+//! Data races: two threads access a byte, at least one of them stores it, and no lock or barrier orders the
+//! accesses.
 //!
-//! Each thread has a vector clock: what it knows of the others through locks that it took after them, and
-//! through barriers. A touch that another does not know of is unordered with it. DJIT (Itzkovitz, Schuster &
-//! Zeev Ben Mordehai 1999) learns of touches by protection faults, so only of the first one at a minipage in
-//! an epoch, and a race can hide behind an access that faulted before. Journals have all bytes that a thread
-//! touched in an epoch, so none hides, and two threads at different bytes of a minipage do not race.
+//! Each thread has a vector clock: what it knows about the others through locks that it acquired after them,
+//! and through barriers. Accesses of two threads are unordered if neither thread knows about the other's
+//! access. DJIT (Itzkovitz, Schuster & Zeev Ben Mordehai 1999) detects accesses by protection faults, so it
+//! sees only the first access to a minipage in an epoch, and a race can hide behind an access that faulted
+//! before. Journals contain all bytes that a thread accessed in an epoch, so no race is hidden, and accesses
+//! of two threads to different bytes of a minipage are not races.
 //!
-//! Limits. Only accesses through [`Array`](crate::memory::Array) are seen. Only locks, flags and barriers
-//! order events; messages, pushes and `fetch_add` do not. The order of locks is this run's: in another order
-//! there may be more races. Two `fetch_add` do not race with each other.
+//! Limits: only accesses through [`Array`](crate::memory::Array) are seen. Only locks, flags and barriers
+//! order events; messages, pushes and `fetch_add` do not. Locks are analysed in the order of this run;
+//! another order may have more races. Two `fetch_add` do not race with each other.
 use super::order::{NextEvent, walk};
 use super::places::Places;
 use super::{Bytes, Journal, Operation};
@@ -27,7 +28,7 @@ use clocks::Clocks;
 /// The races of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Races {
-    /// One for each allocation and pair of [`How`], in the order of allocations.
+    /// One entry for each allocation and pair of [`How`], in the order of allocations.
     pub races: Vec<Race>,
     /// Events that found no room in a journal: what followed them is unknown.
     pub missed: u64,
@@ -40,15 +41,15 @@ pub struct Race {
     pub place: String,
     /// The minipage of the first race.
     pub minipage: Minipage,
-    /// The first bytes that both touched, counted from the array's first byte.
+    /// The first bytes that both threads accessed, counted from the array's first byte.
     pub bytes: Range<u32>,
     /// The elements that contain these bytes.
     pub elements: Range<u32>,
-    /// The unit that holds the first of them.
+    /// The unit that contains the first of them.
     pub unit: u32,
-    /// The two touches, in the order in which they are taken to have happened.
+    /// The two accesses, in their presumed order.
     pub touches: [Toucher; 2],
-    /// How many pairs of touches, in different epochs, race like these.
+    /// How many pairs of accesses, in different epochs, race in this way.
     pub count: u64,
 }
 
@@ -59,27 +60,27 @@ pub struct Toucher {
     pub rank: u32,
     /// Its number among all threads.
     pub thread: u32,
-    /// What it did.
+    /// How it accessed the bytes.
     pub how: How,
-    /// How many barriers it had passed.
+    /// How many barriers its thread had passed.
     pub barriers: u32,
-    /// The locks that it held.
+    /// The locks that its thread held.
     pub locks: Vec<u32>,
 }
 
-/// The kind of a touch.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
-    /// It loads.
+    /// A load.
     Load,
-    /// It stores.
+    /// A store.
     Store,
-    /// It does both, atomically.
+    /// An atomic load and store.
     Atomic,
 }
 
-/// A touch that a later one may race with.
+/// An access that a later one may race with.
 struct Known {
     thread: usize,
     clock: u32,
@@ -105,7 +106,7 @@ pub fn find(journals: &[Journal], sites: &[Site]) -> Races {
     Races { races: search.found.into_values().collect(), missed: journals.iter().map(|journal| journal.missed).sum() }
 }
 
-/// Flags have clocks, as locks have, under numbers of their own.
+/// Flags have clocks like locks, under numbers of their own.
 const FLAG: u32 = 1 << 31;
 
 struct Search<'j> {
@@ -116,9 +117,9 @@ struct Search<'j> {
     /// The locks that each thread holds.
     locks: Vec<Vec<u32>>,
     barriers: u32,
-    /// By minipage, touches that not all threads know of yet.
+    /// For each minipage, accesses that not all threads know about yet.
     known: BTreeMap<Minipage, Vec<Known>>,
-    /// By site and kinds of touches.
+    /// For each site and pair of access kinds.
     found: BTreeMap<(usize, How, How), Race>,
 }
 
@@ -127,7 +128,7 @@ impl Search<'_> {
         let (thread, event) = match step {
             NextEvent::Event(thread, event) => (thread, event),
             NextEvent::Barrier => {
-                // All threads know what was done before the barrier.
+                // After a barrier, all threads know everything that happened before it.
                 self.known.clear();
                 self.clocks.meet();
                 self.barriers += 1;
@@ -143,7 +144,7 @@ impl Search<'_> {
                 self.clocks.release(thread, *lock);
                 self.locks[thread].retain(|held| held != lock);
             }
-            // The thread that waits knows what the thread that posted knew, and at worst more.
+            // The waiting thread learns what the posting thread knew, and at worst more.
             Operation::Post(flag) => self.clocks.release(thread, *flag | FLAG),
             Operation::Wait(flag) => self.clocks.acquire(thread, *flag | FLAG),
             Operation::Touch { minipage, access, bytes, atomic, .. } => {
@@ -176,7 +177,7 @@ impl Search<'_> {
                 note(&mut self.found, (self.journals, self.sites, &self.places), minipage, race, &common);
             }
         }
-        // A touch that races with the older one races with this one, too.
+        // An access that races with the older one races with this one, too.
         let replaced = |older: &Known| older.thread == thread && older.how == how && now.bytes.holds(&older.bytes);
         known.retain(|older| !replaced(older) && !clocks.known_to_all(older.thread, older.clock));
         known.push(now);

@@ -1,68 +1,68 @@
-//! Writes a journal while its thread runs.
+//! Records a journal while its thread runs.
 use super::{Event, Journal, Operation};
 use crate::{Access, Minipage};
 use foregather_machine::Nanos;
 use std::ops::Range;
 
-/// How a thread touches bytes.
+/// How a thread accesses bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// It loads them.
+    /// A load.
     Load,
-    /// It stores them.
+    /// A store.
     Store,
-    /// It does both, atomically.
+    /// An atomic load and store.
     Atomic,
 }
 
 impl Touch {
-    /// The access that this needs.
+    /// Returns the access right that this needs.
     pub fn access(self) -> Access {
         if self == Self::Load { Access::Read } else { Access::Write }
     }
 }
 
-/// A moment in the life of a thread.
+/// A point in time of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// By the host's clock.
+    /// On the host's clock.
     pub at: Nanos,
-    /// Processor time that it had used.
+    /// The CPU time that the thread had used.
     pub cpu: Nanos,
 }
 
-/// The places of this epoch's events of a minipage, by [`Touch`].
+/// The indices of this epoch's events of a minipage, by [`Touch`].
 #[derive(Clone, Copy, Debug, Default)]
 struct LastTouches {
     epoch: u32,
     events: [Option<u32>; 3],
 }
 
-/// Writes a thread's journal.
+/// Records a thread's journal.
 #[derive(Debug)]
 pub struct Recorder {
     journal: Journal,
     room: usize,
     epoch: u32,
     seen: Vec<LastTouches>,
-    /// Processor time up to which all is accounted for.
+    /// The CPU time that is already accounted for.
     accounted: Nanos,
 }
 
 impl Recorder {
-    /// For a thread that has used `cpu` of processor time so far, with room for `room` events.
+    /// Creates the recorder of a thread that has used `cpu` of CPU time so far, with room for `room` events.
     pub fn new((rank, thread): (u32, u32), minipages: u32, room: usize, cpu: Nanos) -> Self {
         let journal = Journal { rank, thread, ..Journal::default() };
         Self { journal, room, epoch: 1, seen: vec![LastTouches::default(); minipages as usize], accounted: cpu }
     }
 
-    /// Records that something other than a touch begins now.
+    /// Records that an action other than an access begins now.
     pub fn note(&mut self, what: Operation, now: Moment) {
         self.epoch += u32::from(what.synchronises());
         self.add(what, now);
     }
 
-    /// Records a load or store of these bytes of a minipage. Returns `true` if it is the first of this epoch.
+    /// Records a load or store of these bytes of a minipage. Returns whether it is the first of this epoch.
     pub fn touch(&mut self, minipage: Minipage, touch: Touch, bytes: Range<u32>, now: impl FnOnce() -> Moment) -> bool {
         let epoch = self.epoch;
         let seen = &mut self.seen[minipage.0 as usize];
@@ -70,7 +70,7 @@ impl Recorder {
             *seen = LastTouches { epoch, events: [None; 3] };
         }
         if let Some(at) = seen.events[touch as usize] {
-            // If there is no event there, it found no room.
+            // If there is no event at that index, it found no room.
             if let Some(Event { what: Operation::Touch { bytes: all, .. }, .. }) = self.journal.events.get_mut(at as usize) {
                 all.include(bytes);
             }
@@ -80,8 +80,8 @@ impl Recorder {
         true
     }
 
-    /// Records that a minipage had been taken away since it was touched in this epoch: later bytes are those
-    /// of another copy.
+    /// Records that a minipage was invalidated since it was accessed in this epoch: later bytes belong to
+    /// another copy.
     pub fn again(&mut self, minipage: Minipage, touch: Touch, bytes: Range<u32>, began: Moment) {
         self.seen[minipage.0 as usize].events = [None; 3];
         self.open(minipage, touch, bytes, true, began);
@@ -93,7 +93,7 @@ impl Recorder {
         self.add(Operation::Touch { minipage, access, bytes: bytes.into(), again, atomic }, now);
     }
 
-    /// The last event waited until `then`.
+    /// Records that the last event waited until `then`.
     pub fn waited_until(&mut self, then: Nanos) {
         // Events are missing only at the end: once there is no room there never is again.
         if self.journal.missed == 0
@@ -103,17 +103,17 @@ impl Recorder {
         }
     }
 
-    /// The time used since the last event went into faults and waiting, not into computing.
+    /// Excludes the time since the last event from computing time, because it was spent on faults and waits.
     pub fn resume(&mut self, cpu: Nanos) {
         self.accounted = cpu;
     }
 
-    /// A fault took `span` of processor time.
+    /// Excludes a fault that took `span` of CPU time.
     pub fn discount(&mut self, span: Nanos) {
         self.accounted += span;
     }
 
-    /// Ends the journal.
+    /// Ends the journal and returns it.
     pub fn end(mut self, now: Moment) -> Journal {
         self.add(Operation::End, now);
         self.journal
@@ -134,7 +134,7 @@ impl Recorder {
 mod tests {
     use super::*;
 
-    /// A moment at which this thread has run for half of the time.
+    /// Returns a moment at which this thread has run for half of the time.
     fn cpu(cpu: u64) -> Moment {
         Moment { at: Nanos(2 * cpu), cpu: Nanos(cpu) }
     }

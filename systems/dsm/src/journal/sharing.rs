@@ -1,9 +1,9 @@
-//! False sharing: ranks take a minipage from each other although neither needs what the other stored there;
-//! and the grain at which they would not.
+//! False sharing: ranks fetch a minipage from each other although neither needs what the other stored in it.
+//! Finds it, and the granularity that avoids it.
 //!
-//! All journals are walked in one order, once with minipages as they are, and again with smaller units
-//! (`copies` says which fetches are useless). The counts are those of that model, not of the run: within an
-//! epoch, bytes are known but not the order of their touches; a prefetch counts as the touch behind it.
+//! All journals are processed in one order, once with minipages as they are, and again with smaller units
+//! (`copies` defines which fetches are useless). The counts come from this model, not from the run: within an
+//! epoch, the bytes are known but not the order of accesses, and a prefetch counts as the access after it.
 use super::order::{NextEvent, walk};
 use super::places::{Places, grain};
 use super::{Bytes, Event, Journal, Operation};
@@ -23,8 +23,8 @@ pub use copies::Fetches;
 /// The false sharing of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sharing {
-    /// Allocations of which more than a few fetches, and more than one in a hundred, were useless; the
-    /// allocation with the most comes first.
+    /// Allocations for which more than a few fetches, and more than 1 % of them, were useless; the one with
+    /// the most useless fetches comes first.
     pub sites: Vec<FalselyShared>,
     /// Events that found no room in a journal: what followed them is unknown.
     pub missed: u64,
@@ -41,20 +41,19 @@ pub struct FalselyShared {
     pub level: u32,
     /// The fetches of its minipages.
     pub fetches: Fetches,
-    /// How long threads waited for all its fetches, useless or not: the sum of what was measured, in
-    /// nanoseconds.
+    /// How long threads waited for all its fetches, useless or not, in nanoseconds.
     pub waited_ns: u64,
     /// The minipage with the most useless fetches.
     pub worst: Minipage,
     /// How many fetches of that minipage were useless.
     pub worst_useless: u64,
-    /// Which of its bytes each rank touches.
+    /// The bytes that each rank accesses.
     pub touched: Vec<Touched>,
-    /// The grain that would help.
+    /// The granularity that would help.
     pub cure: Option<Cure>,
 }
 
-/// What a rank touches of a minipage.
+/// The bytes of a minipage that a rank accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Touched {
     /// The rank.
@@ -65,7 +64,7 @@ pub struct Touched {
     pub stored: Bytes,
 }
 
-/// A grain at which hardly a fetch is useless.
+/// A granularity at which almost no fetch is useless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cure {
     /// Bytes of a unit.
@@ -74,7 +73,7 @@ pub struct Cure {
     pub level: u32,
     /// The fetches that remain.
     pub fetches: Fetches,
-    /// Whether these are fewer than now: smaller units are fetched one by one.
+    /// Whether these are fewer than now, although smaller units are fetched one by one.
     pub pays: bool,
 }
 
@@ -111,7 +110,7 @@ fn act(event: &Event, places: &Places<'_>, (rank, thread, epoch): (usize, usize,
     Some((site, Act { rank, how, bytes, epoch: (thread, epoch) }))
 }
 
-/// The uses of an allocation, in order.
+/// The accesses to an allocation, in order.
 #[derive(Default)]
 struct Uses {
     acts: Vec<Act>,
@@ -136,7 +135,7 @@ impl Uses {
         })
     }
 
-    /// Which of these bytes each rank touches, counted from the first of them.
+    /// Returns which of these bytes each rank accesses, counted from the first of them.
     fn touched(&self, within: Range<u32>, ranks: &[u32]) -> Vec<Touched> {
         let mut all: Vec<Touched> = ranks.iter().map(|&rank| Touched { rank, ..Touched::default() }).collect();
         for act in &self.acts {

@@ -1,15 +1,15 @@
-//! Journals as a trace that Perfetto (<https://ui.perfetto.dev>) and Chrome open: ranks as processes, their
-//! threads as threads.
+//! Converts journals to a trace for Perfetto (<https://ui.perfetto.dev>) and Chrome: ranks are processes, and
+//! their threads are threads.
 use super::places::Places;
 use super::{Event, Journal, Operation};
 use crate::memory::Site;
 use crate::{Access, Minipage};
 use core::fmt::Write;
 
-/// The trace, in the JSON of Chrome's trace viewer; times are in microseconds since the first event of the
-/// first thread to begin.
+/// Returns the trace in the JSON format of Chrome's trace viewer. Times are in microseconds since the first
+/// event of the thread that started first.
 ///
-/// Hosts whose clocks disagree are drawn by their own clocks.
+/// If the clocks of hosts differ, each host is drawn on its own clock.
 pub fn trace(journals: &[Journal], sites: &[Site]) -> String {
     let begin = journals.iter().filter_map(|journal| journal.events.first()).map(|event| event.at_ns).min().unwrap_or(0);
     let mut sheet = Sheet { lines: vec![], sites, places: Places::new(sites), begin };
@@ -57,7 +57,7 @@ impl Sheet<'_> {
         self.lines.push(format!(r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":{from},"dur":{long},"name":{name},"args":{about}}}"#));
     }
 
-    /// The name of an event, and its details.
+    /// Returns the name of an event, and its details.
     fn label(&self, event: &Event) -> (String, String) {
         let fault = |access: Access| if access == Access::Write { "write fault" } else { "read fault" };
         let (name, minipage) = match &event.what {
@@ -81,12 +81,12 @@ impl Sheet<'_> {
     }
 }
 
-/// Nanoseconds as microseconds, without loss.
+/// Formats nanoseconds as microseconds, without loss.
 fn us(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000, ns % 1_000)
 }
 
-/// A JSON string.
+/// Returns a JSON string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {

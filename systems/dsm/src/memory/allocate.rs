@@ -1,8 +1,8 @@
-//! Allocates and frees shared memory while the program runs: all threads of all ranks make the same calls,
-//! and the first one of each rank acts.
+//! Allocates and frees shared memory while the program runs. All threads of all ranks make the same calls,
+//! and the first thread of each rank does the work.
 //!
-//! A new minipage has its only copy at its manager, closed and zero. A freed one is closed everywhere before
-//! any rank forgets it, and no request made for it ahead is under way by then: its number may be reused.
+//! A new minipage has its only copy at its manager, closed and zero. A freed minipage is closed everywhere
+//! before any rank forgets it, and by then no prefetch of it is in flight, so its number can be reused.
 use super::array::{Array, Plain};
 use super::call::Call;
 use super::heap::ArrayLayout;
@@ -17,12 +17,12 @@ use foregather_machine::{Cause, Error, Fabric, Member, block_on};
 use foregather_message::collective::allreduce;
 use std::sync::PoisonError;
 
-/// This much is cleared at a time.
+/// This many bytes are cleared at a time.
 const ZEROS: [u8; 4096] = [0; 4096];
 
 impl<F: Fabric> Thread<'_, F> {
-    /// Allocates as [`SharedAllocator::array`](super::SharedAllocator::array), while the program runs: all
-    /// threads of all ranks make the same call, which is a barrier, too.
+    /// Allocates like [`SharedAllocator::array`](super::SharedAllocator::array), while the program runs. All
+    /// threads of all ranks make the same call. It is also a barrier.
     ///
     /// ```
     /// use foregather_dsm::memory::{Settings, lanes, run};
@@ -50,19 +50,19 @@ impl<F: Fabric> Thread<'_, F> {
     /// ```
     ///
     /// # Errors
-    /// As [`SharedAllocator::array`](super::SharedAllocator::array) and [`Thread::barrier`];
-    /// [`Cause::Setting`] if threads make different calls. If there is no room, or calls differ, all threads
-    /// get the error, nothing has changed, and the program can go on.
+    /// As for [`SharedAllocator::array`](super::SharedAllocator::array) and [`Thread::barrier`];
+    /// [`Cause::Setting`] if threads make different calls. If there is not enough memory, or calls differ,
+    /// all threads get the error, nothing has changed, and the program can continue.
     #[track_caller]
     pub fn array<T: Plain>(&self, len: usize, unit: usize) -> Result<Array<T>, Error> {
         self.chunked(len, unit, 1)
     }
 
-    /// Allocates as [`Thread::array`], for a caller that names the call itself, made at `place`: all
+    /// Allocates like [`Thread::array`], for a caller that names the call and its source location itself: all
     /// threads of all ranks make `call`.
     ///
     /// # Errors
-    /// As [`Thread::array`].
+    /// As for [`Thread::array`].
     pub fn array_by<T: Plain>(
         &self,
         call: Call,
@@ -73,10 +73,10 @@ impl<F: Fabric> Thread<'_, F> {
         self.collective(call, || self.give(shape, place))
     }
 
-    /// Allocates as [`SharedAllocator::chunked`](super::SharedAllocator::chunked), while the program runs.
+    /// Allocates like [`SharedAllocator::chunked`](super::SharedAllocator::chunked), while the program runs.
     ///
     /// # Errors
-    /// As [`Thread::array`].
+    /// As for [`Thread::array`].
     #[track_caller]
     pub fn chunked<T: Plain>(&self, len: usize, unit: usize, level: u32) -> Result<Array<T>, Error> {
         let (shape, place) = (ArrayLayout { len, unit, level }, Location::caller());
@@ -84,31 +84,33 @@ impl<F: Fabric> Thread<'_, F> {
         self.collective(call, || self.give(shape, place))
     }
 
-    /// Frees an array on all ranks: all threads of all ranks make the same call, when none of them will touch
-    /// it again. A barrier, too. Later arrays get its room and the numbers of its minipages.
+    /// Frees an array on all ranks. All threads of all ranks make the same call, when none of them will
+    /// access the array again. It is also a barrier. Later arrays reuse its memory and the numbers of its
+    /// minipages.
     ///
-    /// A call about a freed array is an error. A load or store cannot return one: it ends the process with a
-    /// line that says why, or finds the array that has the room now.
+    /// A call with a freed array returns an error. A load or store cannot return one: it ends the process
+    /// with an error message, or accesses the array that now uses the memory.
     ///
     /// # Errors
     /// [`Cause::Refused`] if it was freed before, or belongs to another run; [`Cause::Setting`] if threads
-    /// make different calls; as [`Thread::barrier`].
+    /// make different calls; otherwise as for [`Thread::barrier`].
     pub fn free<T: Plain>(&self, array: Array<T>) -> Result<(), Error> {
         let first = array.all_units()[0];
         let which = [first.offset as u64, u64::from(first.view), array.len() as u64, array.unit() as u64];
         self.collective(Call::new("free", &which), || self.take_back(&array))
     }
 
-    /// Checks that all threads of all ranks make this call: a barrier, too.
+    /// Checks that all threads of all ranks make this call. It is also a barrier.
     ///
     /// # Errors
-    /// As [`Call::check`]: then all threads get the error, and the program can go on. As [`Thread::barrier`].
+    /// As for [`Call::check`]; then all threads get the error, and the program can continue. Otherwise as for
+    /// [`Thread::barrier`].
     pub fn agree(&self, call: Call) -> Result<(), Error> {
         self.collective(call, || Ok(Ok(())))
     }
 
-    /// A call that all threads of all ranks make: the first thread of each rank does `act`, and all get its
-    /// result. An error of `act` itself ends the rank.
+    /// Makes a collective call: the first thread of each rank runs `act`, and all threads get its result. An
+    /// error of `act` itself ends the rank.
     fn collective<R, A>(&self, call: Call, act: A) -> Result<R, Error>
     where
         R: Clone + Send + 'static,
@@ -169,7 +171,7 @@ impl<F: Fabric> Thread<'_, F> {
         Ok(Ok(()))
     }
 
-    /// The minipages that this rank manages.
+    /// Returns the minipages that this rank manages.
     fn managed(&self, minipages: impl Iterator<Item = Minipage>) -> impl Iterator<Item = Minipage> {
         let (homes, here) = (self.node.homes(), self.messenger.rank());
         minipages.filter(move |&minipage| homes.of(minipage) == here)

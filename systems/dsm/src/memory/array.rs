@@ -1,4 +1,4 @@
-//! Elements of plain data in shared memory.
+//! Arrays of plain data in shared memory.
 use super::observer;
 use crate::journal::Touch;
 use crate::node::WordTable;
@@ -14,28 +14,28 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use foregather_machine::{Cause, Error};
 use std::sync::Arc;
 
-/// Data without padding of which every bit pattern is a value: numbers, and arrays of them.
+/// Data without padding for which every bit pattern is valid: numbers, and arrays of numbers.
 pub trait Plain: Pod + Send + Sync {}
 impl<T: Pod + Send + Sync> Plain for T {}
 
-/// Elements that all ranks share, in units, each of which is a minipage or a part of one.
+/// Elements that all ranks share, in units. Each unit is a minipage or a part of one.
 ///
-/// Every thread may load and store any of them at any time. There is one valid copy, as if all ranks were
-/// threads of one machine: no stale values, and no element of 4 or 8 bytes is ever torn. A thread that does
-/// not synchronise may see several words (a longer element, a row) half written: to see a whole one, take a
-/// lock, or meet the writer at a barrier.
+/// Every thread may load and store any element at any time. There is only one valid version, as if all ranks
+/// were threads of one machine: no stale values, and no torn element of 4 or 8 bytes. Without
+/// synchronisation, a thread may see several words (a longer element, a row) partly written; use a lock, or
+/// wait with the writer at a barrier.
 ///
-/// Accessors look whether this rank has the access that they need, and ask for it by a call if it has not.
-/// Touches through [`Array::pointer`], and of minipages that were taken away in between, fault: a fault asks
-/// by a signal, at twice the price.
+/// Accessors check whether this rank has the access that they need, and request it with a function call if
+/// not. Accesses through [`Array::pointer`], and to minipages that were invalidated in between, fault: a
+/// fault requests access through a signal, which costs twice as much.
 pub struct Array<T> {
     space: Arc<Space>,
-    /// The words that accessors look at; `None`: accessors fault.
+    /// The words that accessors check; `None` if accessors fault instead.
     words: Option<Arc<WordTable>>,
     units: Arc<[Unit]>,
     len: usize,
     unit: usize,
-    /// Whether threads record what they touch.
+    /// Whether threads record their accesses.
     observed: bool,
     lot: Arc<Lot>,
     _of: PhantomData<fn() -> T>,
@@ -45,16 +45,16 @@ pub struct Array<T> {
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) space: Arc<Space>,
-    /// See [`Array`]; `None`: accessors fault.
+    /// See [`Array`]; `None` if accessors fault instead.
     pub(super) words: Option<Arc<WordTable>>,
-    /// Whether threads record what they touch.
+    /// Whether threads record their accesses.
     pub(super) observed: bool,
 }
 
 /// What all clones of an array share.
 #[derive(Debug)]
 pub(super) struct Lot {
-    /// Where it was allocated.
+    /// The source location of the allocation.
     place: &'static Location<'static>,
     freed: AtomicBool,
 }
@@ -70,9 +70,9 @@ impl Lot {
 pub(super) struct Unit {
     pub(super) minipage: Minipage,
     pub(super) view: u32,
-    /// Its first byte in the object.
+    /// The offset of its first byte in the object.
     pub(super) offset: usize,
-    /// Its first byte in the minipage: 0, unless that is a chunk.
+    /// The offset of its first byte in the minipage: 0, unless the minipage is a chunk.
     pub(super) within: u32,
 }
 
@@ -80,9 +80,9 @@ pub(super) struct Unit {
 #[derive(Clone, Copy, Debug)]
 struct ElementRun {
     unit: Unit,
-    /// The first element's first byte in the unit.
+    /// The offset of the first element in the unit.
     byte: usize,
-    /// How many elements.
+    /// The number of elements.
     len: usize,
 }
 
@@ -93,7 +93,7 @@ impl ElementRun {
 }
 
 impl<T> Array<T> {
-    /// The last byte of the object that belongs to an element of this unit.
+    /// Returns the offset in the object of the last byte that belongs to an element of this unit.
     pub(super) fn last_byte(&self) -> usize {
         let bytes = self.unit.saturating_mul(size_of::<T>()).max(1);
         self.units.iter().map(|unit| unit.offset + bytes - 1).max().unwrap_or(0)
@@ -117,8 +117,8 @@ impl<T> Array<T> {
         }
     }
 
-    /// Asks for a part if this rank seems not to have it. A hint only: the touch that follows faults if it
-    /// has to.
+    /// Requests a part if this rank does not seem to have it. This is only a hint: the access that follows
+    /// faults if necessary.
     #[inline]
     fn ask(&self, touch: Touch, part: &ElementRun) {
         let needs = if touch == Touch::Load { Access::Read } else { Access::Write };
@@ -154,38 +154,38 @@ impl<T: Plain> Array<T> {
         Err(Cause::Refused { why }.into())
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Always `false`: there are no empty arrays.
+    /// Returns false, because there are no empty arrays.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many elements are shared as one.
+    /// Returns the number of elements in a unit of sharing.
     pub fn unit(&self) -> usize {
         self.unit
     }
 
-    /// The number of units.
+    /// Returns the number of units.
     pub fn units(&self) -> usize {
         self.units.len()
     }
 
-    /// The minipage of a unit.
+    /// Returns the minipage of a unit.
     ///
     /// # Panics
-    /// If there is no such unit.
+    /// If `unit` is out of bounds.
     pub fn minipage(&self, unit: usize) -> Minipage {
         self.units[unit].minipage
     }
 
-    /// The minipages that hold these elements, in order, each once.
+    /// Returns the minipages that contain these elements, in order, each once.
     ///
     /// # Panics
-    /// If there are no such elements.
+    /// If the range is out of bounds.
     pub fn minipages(&self, elements: Range<usize>) -> impl Iterator<Item = Minipage> {
         assert!(elements.start <= elements.end && elements.end <= self.len, "elements {elements:?} of {}", self.len);
         let units = elements.start / self.unit..elements.end.div_ceil(self.unit).max(elements.start / self.unit);
@@ -194,23 +194,22 @@ impl<T: Plain> Array<T> {
         all.filter(move |&minipage| before.replace(minipage) != Some(minipage))
     }
 
-    /// The address of an element in this process, for programs that pass it on to system calls or libraries
-    /// in C. The elements of its unit lie next to it. Only threads that share memory may use it; a system
-    /// call fails (EFAULT) on a closed page, except with
-    /// [`Backend::UserfaultThread`](crate::views::Backend::UserfaultThread).
+    /// Returns the address of an element in this process, for system calls or C libraries. The elements of
+    /// its unit are adjacent. Only threads that share memory may use it. A system call fails on a closed page
+    /// (EFAULT), except with [`Backend::UserfaultThread`](crate::views::Backend::UserfaultThread).
     ///
     /// # Panics
-    /// If there is no such element.
+    /// If `at` is out of bounds.
     pub fn pointer(&self, at: usize) -> *mut T {
         assert!(at < self.len, "element {at} of {}", self.len);
         let unit = self.units[at / self.unit];
         self.space.application(unit.view, unit.offset + at % self.unit * size_of::<T>()).cast()
     }
 
-    /// Loads one element.
+    /// Loads the element at index `at`.
     ///
     /// # Panics
-    /// If there is no such element.
+    /// If `at` is out of bounds.
     #[inline]
     pub fn get(&self, at: usize) -> T {
         let mut value = T::zeroed();
@@ -219,20 +218,20 @@ impl<T: Plain> Array<T> {
         value
     }
 
-    /// Stores one element.
+    /// Stores `value` at index `at`.
     ///
     /// # Panics
-    /// If there is no such element.
+    /// If `at` is out of bounds.
     #[inline]
     pub fn set(&self, at: usize, value: T) {
         let one = self.one(at);
         self.touch(Touch::Store, &one, || self.space.store(one.unit.view, one.offset(), bytemuck::bytes_of(&value)));
     }
 
-    /// Copies elements out, from `first` on.
+    /// Copies elements from index `first` on into `into`.
     ///
     /// # Panics
-    /// If there are fewer elements.
+    /// If the range is out of bounds.
     #[inline]
     pub fn load(&self, first: usize, into: &mut [T]) {
         let mut rest = into;
@@ -244,26 +243,26 @@ impl<T: Plain> Array<T> {
         }
     }
 
-    /// Copies elements out that will be stored next: missing ones are fetched to be written, so there is one
-    /// fault instead of two.
+    /// Copies elements that will be stored next: missing minipages are fetched for writing, which saves a
+    /// second fault.
     ///
     /// # Panics
-    /// As [`Array::load`].
+    /// As for [`Array::load`].
     #[inline]
     pub fn load_for_update(&self, first: usize, into: &mut [T]) {
         for part in self.parts(first, into.len()) {
-            // A compare-exchange needs the right to write even where it changes nothing; the rest of a
-            // minipage comes with its word.
+            // A compare-exchange needs the right to write even if it changes nothing; the rest of a minipage
+            // is fetched with its word.
             let word = self.space.word(part.unit.view, part.offset() / size_of::<u64>() * size_of::<u64>());
             self.touch(Touch::Store, &part, || _ = word.compare_exchange(0, 0, Relaxed, Relaxed));
         }
         self.load(first, into);
     }
 
-    /// Copies elements in, from `first` on.
+    /// Copies `from` into the elements from index `first` on.
     ///
     /// # Panics
-    /// If there are fewer elements.
+    /// If the range is out of bounds.
     #[inline]
     pub fn store(&self, first: usize, from: &[T]) {
         let mut rest = from;
@@ -275,7 +274,7 @@ impl<T: Plain> Array<T> {
         }
     }
 
-    /// The place of one element.
+    /// Returns the location of one element.
     #[inline]
     fn one(&self, at: usize) -> ElementRun {
         assert!(at < self.len, "element {at} of {}", self.len);
@@ -283,7 +282,7 @@ impl<T: Plain> Array<T> {
         ElementRun { unit: self.units[unit], byte: within * size_of::<T>(), len: 1 }
     }
 
-    /// The places of elements.
+    /// Returns the locations of consecutive elements.
     #[inline]
     fn parts(&self, first: usize, len: usize) -> impl Iterator<Item = ElementRun> {
         let end = first.checked_add(len).filter(|&end| end <= self.len);
@@ -302,10 +301,10 @@ impl<T: Plain> Array<T> {
 }
 
 impl Array<u64> {
-    /// Adds to an element atomically, and returns what it was.
+    /// Adds `n` to an element atomically, and returns the previous value.
     ///
     /// # Panics
-    /// If there is no such element.
+    /// If `at` is out of bounds.
     pub fn fetch_add(&self, at: usize, n: u64) -> u64 {
         let part = ElementRun { unit: self.units[at / self.unit], byte: at % self.unit * size_of::<u64>(), len: 1 };
         let word = self.space.word(part.unit.view, part.offset());

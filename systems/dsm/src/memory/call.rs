@@ -1,12 +1,11 @@
-//! A call that all ranks make, as a number: so ranks detect that their calls differ, and which of them has
-//! ended.
+//! A collective call as a number, with which ranks detect that their calls differ, or that a rank has ended.
 use core::ops::Range;
 use foregather_machine::{Cause, Error, Rank};
 
-/// A call that all ranks make, or several ranks' calls combined.
+/// A call of one rank, or the combined calls of several ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// One more than the lowest rank that makes no more calls; 0 if there is none.
+    /// The lowest rank that makes no more calls, plus one; 0 if there is none.
     through: u32,
     /// A hash of the function and its arguments; [`NONE`], or [`UNLIKE`].
     made: u32,
@@ -21,19 +20,19 @@ impl Call {
     /// Calls that differ.
     pub(super) const UNLIKE: Self = Self { through: 0, made: UNLIKE };
 
-    /// A call of a function with arguments: the same number on all ranks (FNV-1a).
+    /// Returns the call of a function with these arguments: the same number on all ranks (FNV-1a).
     pub fn new(name: &str, arguments: &[u64]) -> Self {
         let bytes = name.bytes().chain(arguments.iter().flat_map(|number| number.to_le_bytes()));
         let number = bytes.fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Self { through: 0, made: number.clamp(NONE + 1, UNLIKE - 1) }
     }
 
-    /// Rank `rank` makes no more calls.
+    /// Returns the state of a rank that makes no more calls.
     pub const fn through(rank: Rank) -> Self {
         Self { through: rank + 1, made: NONE }
     }
 
-    /// Two calls combined, in any order.
+    /// Combines two calls. The order does not matter.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         let through = match (self.through, other.through) {
@@ -62,8 +61,8 @@ impl Call {
     /// Checks the combined calls of all ranks.
     ///
     /// # Errors
-    /// [`Cause::Closed`] with a rank that has ended although others have not; [`Cause::Setting`] for calls
-    /// that differ.
+    /// [`Cause::Closed`] with a rank that has ended while others still make calls; [`Cause::Setting`] if the
+    /// calls differ.
     pub fn check(self) -> Result<(), Error> {
         let needs = "that all threads of all ranks make the same calls in the same order, with the same types and lengths";
         match self {
@@ -74,18 +73,19 @@ impl Call {
         }
     }
 
-    /// The call as it travels.
+    /// Returns the call encoded for the wire.
     pub const fn bits(self) -> u64 {
         (self.through as u64) << 32 | self.made as u64
     }
 
-    /// Reads what [`Call::bits`] wrote.
+    /// Decodes the result of [`Call::bits`].
     pub const fn from_bits(bits: u64) -> Self {
         Self { through: (bits >> 32) as u32, made: bits as u32 }
     }
 }
 
-/// Share `number` of `all` of `of` things: as even as can be, in order.
+/// Returns share `number` of `all` shares of `of` items: a contiguous range. Shares differ in length by at
+/// most one.
 pub const fn share(number: u32, all: u32, of: usize) -> Range<usize> {
     let (each, more) = (of / all as usize, of % all as usize);
     Range {

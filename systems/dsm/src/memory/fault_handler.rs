@@ -1,4 +1,4 @@
-//! Turns a fault into a request: on the thread that touched the page, by that thread's lane.
+//! Turns a fault into a request on the lane of the thread that accessed the page.
 use super::mapped::Mapped;
 use super::observer;
 use crate::node::{Node, Requester};
@@ -10,18 +10,17 @@ use foregather_machine::{Fabric, Rank, ThreadId, Words, block_on, reached};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 thread_local! {
-    /// This thread's seat among its rank's threads, from 1 on; 0 for none. No destructor and no lazy start,
-    /// so a handler may read it.
+    /// This thread's slot among its rank's threads, from 1 on; 0 for none. It has no destructor and no lazy
+    /// initialisation, so a signal handler may read it.
     static SEAT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// All requesters of a rank, by seat.
+/// The requesters of all threads of a rank, by slot.
 pub(super) struct ThreadTable<F: Fabric>(Box<[ThreadEntry<F>]>);
 
 struct ThreadEntry<F: Fabric> {
     requester: Mutex<Requester<F>>,
-    /// The thread's number to the system, by which a thread that serves others' faults identifies it; 0 for
-    /// none.
+    /// The thread's TID, by which a thread that serves other threads' faults identifies it; 0 for none.
     thread: AtomicU32,
 }
 
@@ -31,31 +30,31 @@ impl<F: Fabric> ThreadTable<F> {
         Self(requesters.into_iter().map(entry).collect())
     }
 
-    /// The calling thread, whose number to the system is `thread`, takes the seat.
+    /// Assigns the slot to the calling thread, whose TID is `thread`.
     pub(super) fn take(&self, seat: u32, thread: Option<ThreadId>) {
         SEAT.set(seat);
         self.0[seat as usize - 1].thread.store(thread.unwrap_or(0), Release);
     }
 
-    /// The calling thread leaves the seat.
+    /// Releases the calling thread's slot.
     pub(super) fn leave(&self, seat: u32) {
         SEAT.set(0);
         self.0[seat as usize - 1].thread.store(0, Release);
     }
 
-    /// The seat of the thread that faulted; 0 for none.
+    /// Returns the slot of the thread that faulted; 0 for none.
     fn seat_of(&self, fault: &Fault) -> u32 {
         let Some(thread) = fault.on_behalf_of else { return SEAT.get() };
         self.0.iter().position(|entry| entry.thread.load(Acquire) == thread).map_or(0, |at| at as u32 + 1)
     }
 
-    /// The requester of seat `seat`. Only its thread takes it, so no thread waits here.
+    /// Returns the requester of slot `seat`. Only its own thread locks it, so no thread waits here.
     pub(super) fn of(&self, seat: u32) -> MutexGuard<'_, Requester<F>> {
         self.0[seat as usize - 1].requester.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Serves a touch of a closed page.
+/// Serves an access to a closed page.
 pub(super) struct FaultHandler<F: Fabric> {
     pub(super) node: Arc<Node<F::Cpu, Mapped>>,
     pub(super) seats: Arc<ThreadTable<F>>,
@@ -63,7 +62,7 @@ pub(super) struct FaultHandler<F: Fabric> {
     pub(super) rank: Rank,
     /// Whether threads write journals.
     pub(super) observed: bool,
-    /// Whether accessors ask before they touch.
+    /// Whether accessors request access before they touch memory.
     pub(super) asking: bool,
 }
 
@@ -98,7 +97,7 @@ where
         began.into_iter().for_each(observer::fault_ended);
         match done {
             Ok(()) => FaultEnd::Retry,
-            // A load cannot fail: without the bytes this process cannot go on.
+            // A load cannot return an error: without the bytes, this process cannot continue.
             Err(error) => self.die(fault, minipage, &format!("{error} (asked for {} ago)", requester.lane().now() - since)),
         }
     }

@@ -1,4 +1,4 @@
-//! Why a rank's part ended badly: the first reason is the real one, the others follow from it.
+//! Records why a rank failed: the first reason is the real one, the others follow from it.
 use foregather_machine::{Cause, Error, Rank};
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -23,7 +23,7 @@ impl FirstFailure {
         Self { here, first: Mutex::default() }
     }
 
-    /// Keeps the first failure. One that only says that this rank gave up counts as none.
+    /// Keeps the first failure. An error that only says that this rank gave up is ignored.
     pub(super) fn fail(&self, failure: Failure) {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         let empty = [Cause::Poisoned { by: Some(self.here) }, Cause::PoisonedLock { by: self.here }];
@@ -36,7 +36,7 @@ impl FirstFailure {
     /// The reason.
     ///
     /// # Panics
-    /// If a panic was the reason, with that.
+    /// With the panic, if that was the reason.
     pub(super) fn check(self) -> Result<(), Error> {
         match self.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),

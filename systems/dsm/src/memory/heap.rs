@@ -1,5 +1,5 @@
-//! Hands out shared memory and takes it back. Every rank makes the same calls in the same order, so all agree
-//! without a message.
+//! Allocates and frees shared memory. Every rank makes the same calls in the same order, so all ranks agree
+//! without messages.
 use super::array::{Array, Known, Lot, Plain, Unit};
 use crate::Minipage;
 use crate::views::{Allocator, PAGE, Wish};
@@ -7,19 +7,19 @@ use core::panic::Location;
 use foregather_machine::{Cause, Error};
 use serde::{Deserialize, Serialize};
 
-/// What a program allocates, and where: reports name it. If several sites name a minipage, it was freed in
-/// between and belongs to the last one.
+/// An allocation of the program and its source location, for reports. If several sites contain a minipage, it
+/// was freed in between and belongs to the last one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// File and line of the call.
     pub place: String,
     /// Bytes of an element.
     pub element_bytes: u32,
-    /// Bytes of a unit, an allocation of its own.
+    /// Bytes of a unit, each of which is a separate allocation.
     pub unit_bytes: u32,
-    /// Units to a minipage.
+    /// Units per minipage.
     pub level: u32,
-    /// Its minipages, one after the other: each holds `level` units, but the last one may hold fewer.
+    /// Its minipages, in order. Each contains `level` units; the last one may contain fewer.
     pub minipages: Vec<Minipage>,
 }
 
@@ -28,13 +28,13 @@ pub struct Site {
 pub(super) struct ArrayLayout {
     /// Elements.
     pub(super) len: usize,
-    /// Elements to a unit.
+    /// Elements per unit.
     pub(super) unit: usize,
-    /// Units to a minipage.
+    /// Units per minipage.
     pub(super) level: u32,
 }
 
-/// This many pages get their memory at a time: 1 MiB.
+/// How many pages get memory at a time: 1 MiB.
 const FILLED_AT_ONCE: u32 = 256;
 
 /// The shared memory of one rank.
@@ -43,7 +43,7 @@ pub(super) struct Heap {
     allocator: Allocator,
     known: Known,
     sites: Vec<Site>,
-    /// Arrays that were asked for: only units of one array are chunked with each other.
+    /// The number of arrays allocated so far: only units of the same array are chunked together.
     calls: u32,
 }
 
@@ -52,19 +52,19 @@ impl Heap {
         Self { allocator, known, sites: vec![], calls: 0 }
     }
 
-    /// All that was allocated, and where.
+    /// Returns all allocations and their source locations.
     pub(super) fn into_sites(self) -> Vec<Site> {
         self.sites
     }
 
-    /// All numbers of minipages that were ever given are below this.
+    /// Returns an upper bound of all minipage numbers that were ever assigned.
     pub(super) fn numbers(&self) -> u32 {
         self.allocator.numbers()
     }
 
     /// # Errors
-    /// [`Cause::Setting`] for no elements or a unit of none; [`Cause::Unavailable`] if there is no room, and
-    /// then nothing has changed.
+    /// [`Cause::Setting`] for no elements or an empty unit; [`Cause::Unavailable`] if there is not enough
+    /// memory, and then nothing has changed.
     pub(super) fn give<T: Plain>(&mut self, shape: ArrayLayout, place: &'static Location<'static>) -> Result<Array<T>, Error> {
         let ArrayLayout { len, unit, level } = shape;
         if len == 0 || unit == 0 || level == 0 {
@@ -91,13 +91,14 @@ impl Heap {
         minipages.dedup();
         let (element_bytes, unit_bytes) = (size_of::<T>() as u32, bytes as u32);
         let site = Site { place: place.to_string(), element_bytes, unit_bytes, level, minipages };
-        // A loop that allocates and frees again and again adds one site.
+        // A loop that repeatedly allocates and frees adds only one site.
         self.sites.retain(|other| *other != site);
         self.sites.push(site);
         Ok(Array::new(&self.known, units, (len, unit), Lot::at(place)))
     }
 
-    /// Gives an array its memory. Apart from finding room, which ends alike on all ranks: this may not.
+    /// Allocates memory for an array. This is separate from finding room, which has the same result on all
+    /// ranks, because this may fail on one rank only.
     ///
     /// # Errors
     /// [`Cause::Os`](foregather_machine::Cause::Os) if this machine has too little memory.
@@ -115,16 +116,16 @@ impl Heap {
         Ok(Unit { minipage, view: extent.view, offset: extent.offset, within: (extent.offset - first) as u32 })
     }
 
-    /// Whether the array belongs to this space.
+    /// Returns whether the array belongs to this heap.
     pub(super) fn has<T>(&self, array: &Array<T>) -> bool {
         array.is_of(&self.known.space)
     }
 
-    /// Takes units back. Returns the minipages that are empty now: they are to be [retired](Self::retire)
-    /// when all copies are closed.
+    /// Frees units. Returns the minipages that are empty now; [retire](Self::retire) them when all copies are
+    /// closed.
     ///
     /// # Errors
-    /// [`Cause::Unavailable`] if one of them was taken back before.
+    /// [`Cause::Unavailable`] if one of them was freed before.
     pub(super) fn free(&mut self, units: &[Unit]) -> Result<Vec<Minipage>, Error> {
         let mut gone = Vec::new();
         for unit in units {
@@ -133,8 +134,8 @@ impl Heap {
         Ok(gone)
     }
 
-    /// Lets bytes and numbers be reused: the numbers in the same order, so equal requests get equal
-    /// numbers.
+    /// Makes bytes and numbers available again: the numbers in the same order, so that equal requests get
+    /// equal numbers.
     pub(super) fn retire(&mut self, gone: &[Minipage]) {
         gone.iter().rev().for_each(|&minipage| self.allocator.retire(minipage));
     }

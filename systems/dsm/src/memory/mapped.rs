@@ -1,11 +1,11 @@
-//! The bytes and protection of minipages: extents of a space.
+//! The bytes and the protection of minipages, which are extents of a space.
 use crate::node::PageStore;
 use crate::views::{Extent, MinipageTable, Space};
 use crate::{Access, Minipage};
 use foregather_machine::Error;
 use std::sync::Arc;
 
-/// A rank's space, and the place of each minipage in it.
+/// A rank's space, and the location of each minipage in it.
 #[derive(Clone, Debug)]
 pub(super) struct Mapped {
     pub(super) space: Arc<Space>,
@@ -24,7 +24,7 @@ impl PageStore for Mapped {
     }
 
     fn read(&self, minipage: Minipage, at: usize, into: &mut [u8]) {
-        // It fails only in a child of a fork, where no server runs.
+        // This only fails in a forked child, where no server runs.
         let _ = self.space.read(self.extent(minipage).offset + at, into);
     }
 

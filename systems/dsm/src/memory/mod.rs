@@ -1,16 +1,17 @@
-//! Shared memory as programs use it: plain loads and stores on the views of a [`Space`](crate::views::Space),
-//! with lanes of a [`Fabric`](foregather_machine::Fabric) behind them.
+//! The shared-memory API for programs: plain loads and stores on the views of a
+//! [`Space`](crate::views::Space), over the lanes of a [`Fabric`](foregather_machine::Fabric).
 //!
-//! - [`run`]: a rank's server and threads. [`Thread`]: what a thread can do besides loading and storing.
-//! - [`SharedAllocator`]: allocates before the threads begin, by the same calls on all ranks. [`Array`]:
+//! - [`run`]: starts a rank's server and threads. [`Thread`]: the operations of a thread other than loads and
+//!   stores.
+//! - [`SharedAllocator`]: allocates before the threads start, with the same calls on all ranks. [`Array`]:
 //!   elements of plain data.
-//! - [`Call`], [`share`]: a call that all ranks make, and which thread does which part.
+//! - [`Call`], [`share`]: collective calls, and the division of work.
 //! - [`local`]: ranks that are threads of this process, in its own memory.
-//! - `heap`: hands memory out; `allocate`: threads allocate and free.
-//! - `reduction`: reductions. `rank_threads`: the threads of a rank from beginning to end. `first_failure`:
-//!   why a rank ended badly.
-//! - `mapped`: the bytes of minipages behind the views. `fault_handler`: turns a fault into a request.
-//!   `observer`: threads write journals.
+//! - `heap`: allocates memory; `allocate`: allocation by running threads.
+//! - `reduction`: reductions. `rank_threads`: starts and ends the threads of a rank. `first_failure`: why a
+//!   rank failed.
+//! - `mapped`: the memory of minipages. `fault_handler`: turns a fault into a request. `observer`: records
+//!   journals.
 
 mod allocate;
 mod array;

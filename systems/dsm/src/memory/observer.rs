@@ -1,4 +1,4 @@
-//! The journal of the thread that runs here, if [`Settings::journal`](super::Settings) asks for one.
+//! The journal of the calling thread, if [`Settings::journal`](super::Settings) asks for one.
 use crate::Minipage;
 use crate::journal::{Journal, Moment, Operation, Recorder, Touch};
 use core::cell::{Cell, RefCell};
@@ -6,15 +6,15 @@ use core::ops::Range;
 use foregather_host::{clock, usage::thread_cpu};
 use foregather_machine::Nanos;
 
-/// Faults of this thread that its journal does not have yet.
+/// Faults of this thread that are not in its journal yet.
 #[derive(Clone, Copy)]
 struct Faults {
     count: u64,
-    /// Processor time that they took.
+    /// The CPU time that they took.
     cpu: Nanos,
     /// When the first one began.
     began: Moment,
-    /// When the last one was over, by the host's clock.
+    /// When the last one ended, on the host's clock.
     ended: Nanos,
 }
 
@@ -25,7 +25,7 @@ impl Faults {
 
 thread_local! {
     static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
-    /// A handler writes it, so nothing here is made or dropped.
+    /// Written by a signal handler, so it needs no initialisation and no destructor.
     static FAULTS: Cell<Faults> = const { Cell::new(Faults::NONE) };
 }
 
@@ -33,9 +33,9 @@ fn now() -> Moment {
     Moment { at: clock::now(), cpu: thread_cpu() }
 }
 
-/// Begins a journal for this thread, `(rank, number among all)`.
+/// Starts a journal for this thread, `(rank, number among all)`.
 pub(super) fn begin(who: (u32, u32), minipages: u32, room: usize) {
-    // Initialises the clock here rather than within a fault.
+    // Initialises the clock here, not inside a fault.
     clock::init();
     FAULTS.set(Faults::NONE);
     RECORDER.set(Some(Recorder::new(who, minipages, room, thread_cpu())));
@@ -48,12 +48,12 @@ pub(super) fn end() -> Option<Journal> {
     Some(recorder.end(now()))
 }
 
-/// A handler has begun; it passes the result on to [`fault_ended`].
+/// Called when a handler starts; the result must be passed to [`fault_ended`].
 pub(super) fn fault_began() -> Moment {
     now()
 }
 
-/// A handler has ended.
+/// Called when a handler ends.
 pub(super) fn fault_ended(began: Moment) {
     let (mut faults, now) = (FAULTS.get(), now());
     if faults.count == 0 {
@@ -65,7 +65,7 @@ pub(super) fn fault_ended(began: Moment) {
     FAULTS.set(faults);
 }
 
-/// Acts on this thread's recorder, if it writes a journal.
+/// Calls `act` with this thread's recorder, if it records a journal.
 fn with(act: impl FnOnce(&mut Recorder)) {
     RECORDER.with_borrow_mut(|recorder| recorder.as_mut().map(act));
 }
@@ -87,7 +87,7 @@ pub(super) fn touching(minipage: Minipage, touch: Touch, bytes: Range<u32>, act:
     }
 }
 
-/// Records something that is no touch, in which waiting is not computing.
+/// Records an action other than an access. Waiting in it does not count as computing.
 pub(super) fn doing<R>(what: Operation, act: impl FnOnce() -> R) -> R {
     with(|recorder| recorder.note(what, now()));
     let result = act();

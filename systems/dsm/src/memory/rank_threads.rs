@@ -1,4 +1,4 @@
-//! The threads of a rank from beginning to end: its server, and those of the program.
+//! The threads of a rank, from start to end: its server, and those of the program.
 use super::fault_handler::ThreadTable;
 use super::first_failure::{Failure, FirstFailure};
 use super::heap::Heap;
@@ -26,20 +26,20 @@ use std::sync::{Mutex, PoisonError};
 pub struct Ended<R> {
     /// What its program returned.
     pub result: R,
-    /// How long it ran, from [`Thread::start_clock`] on if it called that.
+    /// How long it ran: from [`Thread::start_clock`] if it called that, otherwise from its start.
     pub span: Nanos,
     /// How long it ran before that.
     pub cold: Nanos,
-    /// Where its time went.
+    /// How its time was spent.
     pub stats: Stats,
     /// Its journal, if [`Settings::journal`] asked for one.
     pub journal: Option<Journal>,
 }
 
-/// A rank's lanes, until its threads take them: first the server's, then those of the threads that ask, then
-/// those for their messages.
+/// A rank's lanes, until its threads take them: first the server's, then those for requests, then those for
+/// the threads' messages.
 ///
-/// A rank that cannot begin tells all others through the lanes that are left when this is dropped.
+/// If a rank cannot start, dropping this reports the failure to all other ranks on the remaining lanes.
 pub(super) struct Mailbox<F: Fabric> {
     lanes: Mutex<Vec<Option<F>>>,
     settings: Settings,
@@ -55,12 +55,12 @@ impl<F: Fabric> Mailbox<F> {
         lanes[number as usize].take().expect("each is taken once")
     }
 
-    /// The lane on which the thread of that seat asks.
+    /// Returns the lane for the requests of the thread in that slot.
     pub(super) fn asking(&self, seat: u32) -> F {
         self.take(seat)
     }
 
-    /// The lane for the messages of the thread of that seat.
+    /// Returns the lane for the messages of the thread in that slot.
     fn messages(&self, seat: u32) -> F {
         self.take(self.settings.threads + seat)
     }
@@ -72,7 +72,7 @@ impl<F: Fabric> Drop for Mailbox<F> {
         let messages = lanes.split_off(lanes.len().min(1 + self.settings.threads as usize));
         if let Some(Some(lane)) = lanes.first() {
             give_up(lane);
-            // What was sent is delivered first.
+            // Messages that were sent are delivered first.
             lane.leave();
         }
         for lane in messages.into_iter().flatten() {
@@ -82,13 +82,13 @@ impl<F: Fabric> Drop for Mailbox<F> {
     }
 }
 
-/// What the threads of a rank share.
+/// The state that the threads of a rank share.
 pub(super) struct RankThreads<'c, F: Fabric, S> {
     pub(super) node: &'c Node<F::Cpu, Mapped>,
     pub(super) seats: &'c ThreadTable<F>,
     pub(super) settings: Settings,
     pub(super) beside: Group<threads::Thread>,
-    /// Threads that have not ended.
+    /// The number of threads that have not ended.
     pub(super) working: AtomicU32,
     pub(super) reduction: Reduction,
     pub(super) heap: Mutex<Heap>,
@@ -97,8 +97,8 @@ pub(super) struct RankThreads<'c, F: Fabric, S> {
 }
 
 impl<F: Fabric, S> RankThreads<'_, F, S> {
-    /// What the server knows in the end, and its lane: all of a rank's lanes leave together, or each would
-    /// wait for the others to do so. `None` if it failed; the reason is in `end`.
+    /// Runs the server. Returns its final state and its lane: all lanes of a rank must leave together,
+    /// because each waits for the others. Returns `None` if it failed; the reason is in `end`.
     pub(super) fn serve(&self, mailbox: &Mailbox<F>) -> Option<(Server, F)> {
         let (lane, homes) = (mailbox.take(0), self.node.homes());
         let server = Server::new(homes, lane.rank(), self.node.minipages(), self.settings.locks);
@@ -106,8 +106,8 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         match block_on(serve(&lane, self.node, server, &waiter)) {
             Ok(server) => Some((server, lane)),
             Err(error) => {
-                // If it gave up, it has told all ranks why: that is delivered first. Other ranks learn of a
-                // lost rank without it.
+                // If it gave up, it has sent all ranks the reason, which is delivered first. Other ranks
+                // learn of a lost rank without it.
                 if error.lost_rank().is_none() {
                     lane.leave();
                 }
@@ -117,7 +117,7 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         }
     }
 
-    /// Runs the program on one thread. `None` if it failed; the reason is in `end`.
+    /// Runs the program on one thread. Returns `None` if it failed; the reason is in `end`.
     pub(super) fn work<R>(
         &self,
         mailbox: &Mailbox<F>,
@@ -139,8 +139,8 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
             began: Cell::new(began),
         };
         self.seats.take(seat, cpu.identity());
-        // Ranks that wait for this thread are told before its state is dropped: otherwise they would blame
-        // one another.
+        // Ranks that wait for this thread are informed before its state is dropped; otherwise they would name
+        // one another as the cause.
         let end = catch_unwind(AssertUnwindSafe(|| self.run_program(&thread, program)));
         self.seats.leave(seat);
         let failure = match end {
@@ -158,7 +158,8 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         None
     }
 
-    /// Makes the messenger first: if the rest fails, it tells the ranks that wait for this thread.
+    /// Creates the messenger first: if the rest fails, the messenger informs the ranks that wait for this
+    /// thread.
     fn ready(&self, lane: F, cpu: threads::Thread, seat: u32) -> Option<(Messenger<F>, Stack, BarrierMember<threads::Thread>)> {
         let failed = |error| self.fail(seat, Failure::Error(error));
         let messenger = Messenger::new(lane, self.settings.letters()).map_err(failed).ok()?;
@@ -185,8 +186,8 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         Ok(Ended { result: result?, span: thread.lap(), cold: thread.began.get() - began, stats: thread.stats(), journal })
     }
 
-    /// This thread cannot go on: tells its server, which tells all ranks. Returns the error that names the
-    /// culprit.
+    /// Reports that this thread cannot continue to its server, which informs all ranks. Returns the error
+    /// that names the cause.
     fn fail(&self, seat: u32, failure: Failure) -> Error {
         let mut requester = self.seats.of(seat);
         let error = match &failure {
@@ -198,7 +199,8 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         error
     }
 
-    /// The rank's last thread detaches when it has ended; if one has failed, there is no last one.
+    /// Records that a thread has ended. The rank's last thread detaches the rank; if a thread has failed,
+    /// none does.
     fn through(&self, seat: u32) {
         if self.working.fetch_sub(1, AcqRel) == 1 {
             let end = block_on(self.seats.of(seat).detach(self.node));

@@ -1,12 +1,11 @@
-//! Where the threads of a rank combine values for a reduction, and find what one of them did for all.
+//! Combines values of the threads of a rank for a reduction, and passes the result of one thread to all.
 use foregather_message::collective::Element;
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 
-/// A value for each thread, and one result. The caller orders the meetings between which they are read and
-/// written again.
+/// A value for each thread, and one result. The caller separates writes, reads and reuse with barriers.
 pub(super) struct Reduction {
-    /// By seat.
+    /// One entry per slot.
     values: Box<[Mutex<Vec<u8>>]>,
     result: Mutex<Vec<u8>>,
     shared: Mutex<Option<Box<dyn Any + Send>>>,
@@ -23,13 +22,13 @@ impl Reduction {
         Self { values: (0..threads).map(|_| Mutex::default()).collect(), result: Mutex::default(), shared: Mutex::default() }
     }
 
-    /// Sets the value of the thread of that seat.
+    /// Sets the value of the thread in that slot.
     pub(super) fn give<T: Element>(&self, seat: u32, value: T) {
         put(&self.values[seat as usize - 1], value);
     }
 
-    /// The values of all threads of this rank, combined in the order of their seats; `None` if they are of
-    /// different kinds.
+    /// Returns the values of all threads of this rank combined in slot order, or `None` if their types
+    /// differ.
     pub(super) fn combined<T: Element>(&self, combine: impl Fn(T, T) -> T) -> Option<T> {
         let read = |place: &Mutex<Vec<u8>>| {
             let bytes = place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,21 +38,21 @@ impl Reduction {
         all.into_iter().reduce(combine)
     }
 
-    /// Sets the result over all threads of all ranks.
+    /// Sets the result of all threads of all ranks.
     pub(super) fn publish<T: Element>(&self, value: T) {
         put(&self.result, value);
     }
 
-    /// The published result.
+    /// Returns the published result.
     pub(super) fn result<T: Element>(&self) -> T {
         T::read(&self.result.lock().unwrap_or_else(PoisonError::into_inner))
     }
-    /// Sets what one thread has done for all of this rank.
+    /// Sets the result of one thread's work for all threads of this rank.
     pub(super) fn share<R: Send + 'static>(&self, done: R) {
         *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(done));
     }
 
-    /// What [`Reduction::share`] set, if it is of this type.
+    /// Returns the value that [`Reduction::share`] has set, if it is of this type.
     pub(super) fn shared<R: Clone + 'static>(&self) -> Option<R> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.downcast_ref().cloned()
     }

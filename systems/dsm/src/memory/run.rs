@@ -1,4 +1,4 @@
-//! A rank's part from beginning to end: its space, its server and its threads.
+//! Runs a rank: its space, its server and its threads.
 use super::array::Known;
 use super::fault_handler::{FaultHandler, ThreadTable};
 use super::first_failure::FirstFailure;
@@ -22,29 +22,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A run's results on one rank.
 pub struct Served<F: Fabric, R> {
-    /// The results of its threads, in their order.
+    /// The results of its threads, in order.
     pub threads: Vec<Ended<R>>,
-    /// The server, with what it knows as a manager.
+    /// The server, with its state as a manager.
     pub server: Server,
-    /// The sites of all allocations: the same on all ranks.
+    /// The sites of all allocations, which are the same on all ranks.
     pub sites: Vec<Site>,
-    /// The first thread's messenger: for what ranks have to tell each other in the end.
+    /// The first thread's messenger, for final messages between ranks.
     pub messenger: Messenger<F>,
 }
 
-/// The lanes that a rank needs for `threads` threads: one for its server, and two for each thread.
+/// Returns the number of lanes that a rank needs for `threads` threads: one for its server, and two for each
+/// thread.
 pub const fn lanes(threads: u32) -> u32 {
     1 + 2 * threads
 }
 
-/// Runs a program on the threads of this rank; all ranks of the job make the same call. `layout` allocates
-/// shared memory, by the same calls on every rank; each thread gets its result.
+/// Runs a program on the threads of this rank. All ranks of the job make the same call. `layout` allocates
+/// shared memory, with the same calls on every rank; each thread gets its result.
 ///
 /// # Errors
-/// If there are not as many lanes as [`lanes`] says, the space cannot be made, a thread returns an error, or
-/// a rank is lost. The first reason is returned; all other ranks get [`Cause::PeerLost`] or
-/// [`Cause::Poisoned`] with the culprit's rank, as soon as they wait for anything. A thread that cannot load
-/// or store ends the process: a load cannot return an error.
+/// If the number of lanes is not [`lanes`], the space cannot be created, a thread returns an error, or a rank
+/// is lost. The first reason is returned; all other ranks get [`Cause::PeerLost`] or [`Cause::Poisoned`] with
+/// the rank that caused it at their next wait. A thread that cannot load or store ends the process, because a
+/// load cannot return an error.
 ///
 /// # Panics
 /// If a thread panics, with its panic.
@@ -93,11 +94,12 @@ where
     )?;
     drop(serving);
     if let Err(error) = node.check() {
-        // Other ranks may wait for threads that ended well, too.
+        // Other ranks may be waiting for threads that ended normally, too.
         parts.into_iter().flatten().for_each(|part| part.fail(&error));
         return Err(rank_threads.end.check().err().unwrap_or(error));
     }
-    // In order only if all ended well: otherwise ranks that wait for this one learn that it is gone.
+    // Leave normally only if all threads ended normally; otherwise ranks that wait for this one learn that it
+    // is gone.
     (1..=count).for_each(|seat| seats.of(seat).lane().leave());
     let (mut threads, mut server, mut messenger) = (Vec::new(), None, None);
     for part in parts.into_iter().flatten() {
@@ -143,14 +145,14 @@ impl<F: Fabric, R: fmt::Debug> fmt::Debug for Served<F, R> {
 }
 
 impl<F: Fabric, R> Served<F, R> {
-    /// Leaves in order; without it the others take this rank for lost. Returns the results of its threads.
+    /// Leaves normally; otherwise the other ranks report this rank lost. Returns the results of its threads.
     pub fn leave(self) -> Vec<Ended<R>> {
         self.messenger.leave();
         self.threads
     }
 }
 
-/// The space, the words of its minipages, and what `layout` allocated in it.
+/// Returns the space, the words of its minipages, and the result of `layout`.
 fn mapped<S>(
     (ranks, settings): (u32, &Settings),
     layout: impl FnOnce(&mut SharedAllocator) -> Result<S, Error>,

@@ -1,43 +1,43 @@
-//! How much is shared, and how it is protected.
+//! The size of the shared memory, and how it is protected.
 use crate::views::Backend;
 use foregather_machine::{Fabric, Placement};
 use foregather_message::Settings as Letters;
 use foregather_wait::adaptive::Rules;
 use foregather_wait::{Adaptive, Policy};
 
-/// Settings of a run: the same on all ranks, but for the policy.
+/// Settings of a run. All except the policy must be the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Bytes that can be shared, rounded up to whole pages.
+    /// The maximum number of bytes that can be shared, rounded up to whole pages.
     pub bytes: usize,
-    /// Views: this many minipages may share a page. Beyond about 32, address translation costs more than it
-    /// saves.
+    /// The number of views: this many minipages may share a page. Beyond about 32, address translation costs
+    /// more than the views save.
     pub views: u32,
-    /// Threads of each rank.
+    /// The number of threads per rank.
     pub threads: u32,
     /// The number of locks, and of flags. Unused ones cost nothing.
     pub locks: u32,
-    /// How many prefetches of a rank may be under way.
+    /// The maximum number of prefetches of a rank in flight.
     pub prefetches: u32,
     /// Whether rank 0 manages every minipage, instead of all ranks in turn.
     pub central: bool,
-    /// How pages are protected; `None` for the better way that this machine has. Programs that pass pointers
-    /// into shared memory to system calls need [`Backend::UserfaultThread`]: each fault takes longer, and
-    /// where the machine forbids it, `run` says so.
+    /// How pages are protected; `None` for the best backend of this machine. Programs that pass pointers to
+    /// shared memory to system calls need [`Backend::UserfaultThread`]: each fault takes longer, and if the
+    /// machine forbids it, `run` returns an error.
     pub backend: Option<Backend>,
-    /// Whether the accessors of arrays ask by a call for what they would fault on. Otherwise they fault, as
-    /// pointers always do; measurements and tests need that.
+    /// Whether the accessors of arrays request access with a function call instead of faulting. Pointers
+    /// always fault; measurements and tests can make accessors fault, too.
     pub asking: bool,
-    /// How servers and threads wait; `None` for the policy that adapts, without its rule `give-way`.
+    /// How servers and threads wait; `None` for the adaptive policy without its rule `give-way`.
     pub policy: Option<Policy>,
-    /// Events for which each thread's [`Journal`](crate::journal::Journal) has room; 0 for no journal.
+    /// The maximum number of events in each thread's [`Journal`](crate::journal::Journal); 0 for no journal.
     pub journal: usize,
 }
 
 impl Default for Settings {
-    /// 16 MiB through 7 views, one thread, a million locks, 8 prefetches. Where mprotect protects pages, each
-    /// page of each view may cost a mapping: of the 65,530 that a process may have, two such ranks in one
-    /// process leave some.
+    /// 16 MiB with 7 views, one thread, a million locks, 8 prefetches. With mprotect, each page of each view
+    /// may cost a mapping; two such ranks in one process leave some of the 65,530 mappings that a process may
+    /// have.
     fn default() -> Self {
         Self {
             bytes: 16 << 20,
@@ -55,14 +55,14 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The limits of the messages between threads.
+    /// Returns the limits of the messages between threads.
     pub(super) fn letters(&self) -> Letters {
         Letters { policy: self.policy, ..Letters::default() }
     }
 
-    /// How the owner of that lane waits: by the adaptive policy, but for one rule. A thread that is preempted
-    /// while it waits for a message gives way to strangers; here its own rank's server preempts it, for
-    /// microseconds, and a sleeper is twice as late.
+    /// Returns how the owner of that lane waits: with the adaptive policy except for one rule, by which a
+    /// thread that is preempted while it waits yields to background threads. Here, the server of its own rank
+    /// preempts it for microseconds, and after a sleep it would be twice as late.
     pub(super) fn policy_of(&self, lane: &impl Fabric) -> Policy {
         self.policy.unwrap_or_else(|| {
             let without = Rules::named("give-way").unwrap_or_default();

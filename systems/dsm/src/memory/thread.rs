@@ -1,4 +1,4 @@
-//! What a thread can do with shared memory besides loading and storing.
+//! The operations of a thread on shared memory other than loads and stores.
 use super::array::{Array, Plain};
 use super::call::share;
 use super::fault_handler::ThreadTable;
@@ -21,63 +21,63 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard};
 
-/// One of the threads that share memory: threads of all ranks are numbered, with consecutive numbers for
-/// those of one rank.
+/// One of the threads that share memory. The threads of all ranks are numbered, and those of one rank have
+/// consecutive numbers.
 pub struct Thread<'d, F: Fabric> {
     pub(super) node: &'d Node<F::Cpu, Mapped>,
     pub(super) seats: &'d ThreadTable<F>,
-    /// Its seat in its rank, from 1 on.
+    /// Its slot in its rank, from 1 on.
     pub(super) seat: u32,
     pub(super) settings: Settings,
     pub(super) messenger: &'d Messenger<F>,
-    /// Its barrier with the other threads of this rank; `None` once that has failed.
+    /// Its barrier with the other threads of this rank; `None` after that has failed.
     pub(super) beside: RefCell<Option<BarrierMember<threads::Thread>>>,
     pub(super) reduction: &'d Reduction,
-    /// The first thread of a rank takes it, for all.
+    /// The first thread of a rank locks it, on behalf of all.
     pub(super) heap: &'d Mutex<Heap>,
     /// When the measured part began.
     pub(super) began: Cell<Nanos>,
 }
 
-/// What will happen to elements next, as far as their program knows.
+/// The expected next use of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// This thread reads them soon: [`Thread::prefetch`].
+    /// This thread will read them soon: [`Thread::prefetch`].
     WillRead,
-    /// This thread writes them soon: [`Thread::prefetch`].
+    /// This thread will write them soon: [`Thread::prefetch`].
     WillWrite,
-    /// Threads of all ranks read them soon: [`Thread::push`].
+    /// Threads of all ranks will read them soon: [`Thread::push`].
     AllWillRead,
 }
 
 impl<F: Fabric> Thread<'_, F> {
-    /// Its rank.
+    /// Returns its rank.
     pub fn rank(&self) -> Rank {
         self.messenger.rank()
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         self.messenger.size()
     }
 
-    /// Its number among the threads of all ranks.
+    /// Returns its number among the threads of all ranks.
     pub fn number(&self) -> u32 {
         self.rank() * self.settings.threads + self.seat - 1
     }
 
-    /// The number of threads on all ranks.
+    /// Returns the number of threads on all ranks.
     pub fn all(&self) -> u32 {
         self.ranks() * self.settings.threads
     }
 
-    /// This thread's share of `of` things: as even as can be, in order.
+    /// Returns this thread's share of `of` items: a contiguous range. Shares differ in length by at most one.
     pub fn share(&self, of: usize) -> Range<usize> {
         share(self.number(), self.all(), of)
     }
 
-    /// Messages between the threads with this number in all ranks: for reductions and all else that is not
-    /// memory.
+    /// Returns the messenger between the threads with the same number in all ranks: for reductions, and for
+    /// all communication other than memory.
     pub fn messenger(&self) -> &Messenger<F> {
         self.messenger
     }
@@ -89,12 +89,12 @@ impl<F: Fabric> Thread<'_, F> {
     /// Waits for all threads of all ranks.
     ///
     /// # Errors
-    /// When a rank is lost or gives up, or another thread of this rank does: with the culprit's rank.
+    /// If a rank is lost or gives up, or another thread of this rank does; names the rank that caused it.
     pub fn barrier(&self) -> Result<(), Error> {
         self.meet(|| block_on(dissemination(self.messenger)))
     }
 
-    /// Combines the values of all threads of all ranks, in the order of their numbers: a barrier, too.
+    /// Combines the values of all threads of all ranks, in the order of their numbers. It is also a barrier.
     ///
     /// ```
     /// use foregather_dsm::memory::{Settings, lanes, run};
@@ -114,7 +114,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// ```
     ///
     /// # Errors
-    /// As [`Thread::barrier`]; [`Cause::Mismatch`] if ranks give different kinds of values,
+    /// As for [`Thread::barrier`]; [`Cause::Mismatch`] if ranks pass values of different types,
     /// [`Cause::Setting`] if threads of a rank do.
     pub fn reduce<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
         self.reduction.give(self.seat, value);
@@ -126,12 +126,12 @@ impl<F: Fabric> Thread<'_, F> {
             self.reduction.publish(all[0]);
             Ok(())
         })?;
-        // The next result is published when all threads have come again, so after they have read this one.
+        // The next result is published when all threads have arrived again, so after they have read this one.
         Ok(self.reduction.result())
     }
 
-    /// All threads of this rank meet; the first of them does `across` with those of the other ranks; then all
-    /// go on.
+    /// Waits for all threads of this rank; the first of them calls `across` with those of the other ranks;
+    /// then all continue.
     pub(super) fn meet(&self, across: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         observer::doing(Operation::Barrier, || {
             let began = self.messenger.now();
@@ -152,25 +152,27 @@ impl<F: Fabric> Thread<'_, F> {
         drop(beside);
         match met {
             Some(Ok(())) => Ok(()),
-            // Members of that group are threads: other ranks know ranks only.
+            // Members of that group are threads, but other ranks only know ranks.
             _ => Err(self.broken(Cause::Poisoned { by: Some(self.rank()) }.into())),
         }
     }
 
-    /// All threads cannot meet any more: tells those of this rank, and its server, which tells all ranks.
+    /// Reports that collective calls can no longer succeed to the threads of this rank and to its server,
+    /// which informs all ranks.
     fn broken(&self, error: Error) -> Error {
         let first = self.requester().stop(self.node, &error);
         self.beside.take();
         if first { error } else { self.node.check().err().unwrap_or(error) }
     }
 
-    /// Calls `act` with a lock held; threads get it in the order in which they ask.
+    /// Calls `act` while holding a lock. Threads get the lock in the order of their requests.
     ///
-    /// If `act` panics the lock is left, and no thread gets it any more: the data it guards may be half
-    /// changed. The panic goes on.
+    /// If `act` panics, the lock is poisoned and no thread can take it again, because the data that it guards
+    /// may be half changed. The panic propagates.
     ///
     /// # Errors
-    /// [`Cause::PoisonedLock`] if `act` of a thread panicked with this lock held; if this thread holds it
+    /// [`Cause::PoisonedLock`] if `act` of a thread panicked while it held this lock; also if this thread
+    /// holds it already, if there is no such lock, or if a rank is lost or gives up.
     /// already, or there is no such lock; when a rank is lost or gives up.
     ///
     /// # Panics
@@ -179,11 +181,11 @@ impl<F: Fabric> Thread<'_, F> {
         self.locked_until(lock, Nanos::MAX, act)
     }
 
-    /// [`Thread::locked`] that gives up when the lock is not free by `deadline`. A thread that stands in line
-    /// cannot leave it, so its rank gives up altogether.
+    /// Calls `act` like [`Thread::locked`], but waits for the lock at most until `deadline`. A thread cannot
+    /// leave the lock's queue, so after a timeout its rank gives up.
     ///
     /// # Errors
-    /// [`Cause::TimedOut`]; else as [`Thread::locked`].
+    /// [`Cause::TimedOut`]; otherwise as for [`Thread::locked`].
     ///
     /// # Panics
     /// If `act` panics.
@@ -201,8 +203,8 @@ impl<F: Fabric> Thread<'_, F> {
         }
     }
 
-    /// Lets one thread that waits for this flag, now or later, go on: it loads what this thread stored
-    /// before. Flags and locks have separate numbers.
+    /// Releases one thread that waits for this flag, now or later. That thread sees everything that this
+    /// thread stored before. Flags and locks have separate numbers.
     ///
     /// ```
     /// use foregather_dsm::memory::{Array, Settings, SharedAllocator, lanes, run};
@@ -227,17 +229,17 @@ impl<F: Fabric> Thread<'_, F> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such flag; when a rank is lost or gives up.
+    /// If there is no such flag, or a rank is lost or gives up.
     pub fn post(&self, flag: u32) -> Result<(), Error> {
         self.known("flag", flag)?;
         observer::doing(Operation::Post(flag), || block_on(self.requester().post(self.node, FlagId(flag))))
     }
 
-    /// Waits until this flag is posted, and takes the post: each post is for one thread, and the one that
-    /// waits longest comes first.
+    /// Waits until this flag is posted, and consumes the post. Each post releases one thread, the one that
+    /// has waited longest.
     ///
     /// # Errors
-    /// As [`Thread::post`].
+    /// As for [`Thread::post`].
     pub fn wait(&self, flag: u32) -> Result<(), Error> {
         self.known("flag", flag)?;
         observer::doing(Operation::Wait(flag), || block_on(self.requester().take(self.node, FlagId(flag))))
@@ -251,13 +253,14 @@ impl<F: Fabric> Thread<'_, F> {
         Err(Cause::Refused { why: format!("there is no {what} {number}, only {count}: set `locks` in the settings") }.into())
     }
 
-    /// Gives all ranks a copy to read of the minipages that hold these elements: they need not fault for it.
+    /// Sends all ranks a read-only copy of the minipages that contain these elements, so that they need not
+    /// fault.
     ///
     /// # Errors
-    /// When a rank is lost, or the array was freed.
+    /// If a rank is lost, or the array was freed.
     ///
     /// # Panics
-    /// If there are no such elements.
+    /// If the range is out of bounds.
     pub fn push<T: Plain>(&self, array: &Array<T>, elements: Range<usize>) -> Result<(), Error> {
         array.live()?;
         for minipage in array.minipages(elements) {
@@ -267,14 +270,14 @@ impl<F: Fabric> Thread<'_, F> {
         Ok(())
     }
 
-    /// Asks for the minipages that hold these elements ahead of the first touch, as many as may be under way.
-    /// Returns how many it asked for.
+    /// Requests the minipages that contain these elements before the first access, as many as the limit on
+    /// prefetches allows. Returns how many it requested.
     ///
     /// # Errors
-    /// When a rank is lost, or the array was freed.
+    /// If a rank is lost, or the array was freed.
     ///
     /// # Panics
-    /// If there are no such elements.
+    /// If the range is out of bounds.
     pub fn prefetch<T: Plain>(&self, array: &Array<T>, elements: Range<usize>, access: Access) -> Result<u32, Error> {
         array.live()?;
         let mut asked = 0;
@@ -285,14 +288,14 @@ impl<F: Fabric> Thread<'_, F> {
         Ok(asked)
     }
 
-    /// Says what this thread will do with these elements, so that it need not wait for them then. A hint:
-    /// neither side promises anything.
+    /// Announces what this thread will do with these elements, so that it need not wait then. It is only a
+    /// hint.
     ///
     /// # Errors
-    /// When a rank is lost or gives up, or the array was freed.
+    /// If a rank is lost or gives up, or the array was freed.
     ///
     /// # Panics
-    /// If there are no such elements.
+    /// If the range is out of bounds.
     pub fn advise<T: Plain>(&self, array: &Array<T>, elements: Range<usize>, advice: Advice) -> Result<(), Error> {
         match advice {
             Advice::WillRead => self.prefetch(array, elements, Access::Read).map(|_| ()),
@@ -301,11 +304,11 @@ impl<F: Fabric> Thread<'_, F> {
         }
     }
 
-    /// Starts the clock of the measured part, after caches and copies are warm. For all threads together,
-    /// behind a barrier.
+    /// Starts the clock of the measured part, after caches and copies are warm. All threads call it together.
+    /// It is also a barrier.
     ///
     /// # Errors
-    /// When a rank is lost.
+    /// If a rank is lost.
     pub fn start_clock(&self) -> Result<(), Error> {
         self.barrier()?;
         observer::doing(Operation::Start, || self.requester().forget());
@@ -313,12 +316,12 @@ impl<F: Fabric> Thread<'_, F> {
         Ok(())
     }
 
-    /// The time since then.
+    /// Returns the time since then.
     pub fn lap(&self) -> Nanos {
         self.messenger.now() - self.began.get()
     }
 
-    /// Where this thread's time went since then.
+    /// Returns how this thread's time was spent since then.
     pub fn stats(&self) -> Stats {
         *self.requester().stats()
     }

@@ -1,7 +1,7 @@
-//! What one lane knows of each other lane: the link, and the message that is arriving by it.
+//! What one lane knows about each other lane: the link, and the message that is arriving over it.
 //!
-//! A lane returns the credits for frames it has taken with its next frame to that lane, or alone once it owes
-//! half of all credits.
+//! A lane returns the credits for frames that it has taken with its next frame to that lane, or in a frame of
+//! their own if it owes half of all credits.
 use super::state::{Node, PageStore};
 use super::stop::SHARING;
 use crate::Minipage;
@@ -9,21 +9,21 @@ use crate::protocol::Message;
 use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Rank};
 use foregather_message::link::{Kinds, Link, Lost, Terms};
 
-/// What a frame holds.
+/// The contents of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageFrame {
-    /// A message, and the first of its bytes.
+    /// A message, and the first of the bytes that follow it.
     First,
-    /// More of its bytes.
+    /// More bytes of a message.
     Further,
     /// No payload: it only returns credits.
     Credits,
-    /// The end of shared memory, and the culprit.
+    /// Shared memory has ended; contains the rank that caused it.
     Stop,
 }
 
 impl PageFrame {
-    /// Whether it takes a static buffer.
+    /// Returns whether it needs a static buffer.
     pub(super) fn costs(self) -> bool {
         matches!(self, Self::First | Self::Further)
     }
@@ -39,15 +39,16 @@ impl Kinds for PageFrame {
     }
 }
 
-/// The part of a message that has come from one lane.
+/// The part of a message that has arrived from one lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arriving(Option<(Message, Minipage, usize)>);
 
 impl Arriving {
-    /// Takes a frame and writes its bytes where they belong. Returns the message once all of it is there.
+    /// Takes a frame and writes its bytes to their destination. Returns the message once all of it has
+    /// arrived.
     ///
     /// # Errors
-    /// [`Cause::ProtocolViolation`] for what no peer sends.
+    /// [`Cause::ProtocolViolation`] for a frame that no correct peer sends.
     pub(super) fn take<C: Cpu, P: PageStore>(
         &mut self,
         node: &Node<C, P>,
@@ -91,7 +92,7 @@ pub(super) struct Links {
     lanes: u32,
     terms: Terms,
     peers: Box<[PeerLane]>,
-    /// Whether a lane is owed half of its credits or more, and could not be told.
+    /// Whether a lane is owed half of its credits or more, and they could not be returned yet.
     backlog: bool,
 }
 
@@ -107,7 +108,7 @@ impl Links {
         (of.rank * self.lanes + of.lane) as usize
     }
 
-    /// Sends a frame, if there is a credit. `write` fills in its bytes.
+    /// Sends a frame if there is a credit. `write` fills in its bytes.
     pub(super) fn post<F: Fabric>(
         &self,
         lane: &F,
@@ -134,11 +135,12 @@ impl Links {
         posted
     }
 
-    /// Takes the oldest frame from a lane and writes its bytes where they belong. Returns the message once
-    /// all of it is there.
+    /// Takes the oldest frame from a lane and writes its bytes to their destination. Returns the message once
+    /// all of it has arrived.
     ///
     /// # Errors
-    /// [`Cause::ProtocolViolation`] for what no peer sends; the end of shared memory, if the peer reports it.
+    /// [`Cause::ProtocolViolation`] for a frame that no correct peer sends; the end of shared memory, if the
+    /// peer reports it.
     pub(super) fn take<F: Fabric, P: PageStore>(
         &mut self,
         lane: &F,
@@ -161,7 +163,7 @@ impl Links {
         Ok(message)
     }
 
-    /// Tells a lane that shared memory has ended, and why. A lost lane need not be told.
+    /// Reports the end of shared memory and its cause to a lane. A lost lane needs no report.
     pub(super) fn tell<F: Fabric>(&self, lane: &F, to: Address, blame: Lost) {
         let Some(PeerLane { link, .. }) = self.peers.get(self.at(to)) else { return };
         link.end(blame);
@@ -184,5 +186,5 @@ impl Links {
     }
 }
 
-/// The longest frame that is put together outside a static buffer.
+/// The longest frame that is assembled outside a static buffer.
 const INLINE: usize = 64;

@@ -1,15 +1,15 @@
 //! A rank's part in the shared memory, over any [`Fabric`](foregather_machine::Fabric): its server and its
-//! threads do what the [`protocol`](crate::protocol) says.
+//! threads execute the [`protocol`](crate::protocol).
 //!
-//! - [`Node`]: what the two share: a word for each minipage, and the [`PageStore`], the bytes with their
-//!   protection.
+//! - [`Node`]: the state that server and threads share: a word for each minipage, and the [`PageStore`], the
+//!   bytes with their protection.
 //! - [`WordTable`]: those words, which accessors read, too.
-//! - [`serve`]: the server, on lane 0. It answers at any time, waits for frames and for nothing else, and
-//!   never for a timer. [`give_up`]: how a rank that cannot begin tells the others.
+//! - [`serve`]: the server, on lane 0. It answers at any time, and waits only for frames, never for a timer.
+//!   [`give_up`]: how a rank that cannot start informs the others.
 //! - [`Requester`]: a thread that faults, on a lane of its own.
-//! - `stop`: how all ranks learn of a bad end.
+//! - `stop`: how all ranks learn that shared memory has failed.
 //! - `links`: the link to each other lane, and how messages and bytes arrive as frames; `transfer`: how they
-//!   leave as frames; `outbox`: messages without credits. Races: `README.md`.
+//!   are sent as frames; `outbox`: messages without credits. Races: `README.md`.
 
 mod links;
 mod outbox;

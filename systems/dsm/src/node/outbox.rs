@@ -1,4 +1,4 @@
-//! Messages that a server could not send yet: in order for each lane, so that a slow lane does not delay the
+//! Messages that a server could not send yet, in order for each lane, so that a slow lane does not delay the
 //! others.
 use super::links::Links;
 use super::state::{Node, PageStore};
@@ -15,7 +15,7 @@ impl Outbox {
         self.0.is_empty()
     }
 
-    /// Sends a message now if none is before it and there are credits; else as soon as there are.
+    /// Sends a message now if none is queued before it and there are credits; otherwise as soon as there are.
     pub(super) fn send<F: Fabric, P: PageStore>(
         &mut self,
         (lane, links): (&F, &Links),
@@ -32,7 +32,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends what there are credits for. Returns `true` if a message has gone.
+    /// Sends as many messages as there are credits for. Returns whether a message was sent.
     pub(super) fn flush<F: Fabric, P: PageStore>(
         &mut self,
         (lane, links): (&F, &Links),

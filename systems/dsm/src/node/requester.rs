@@ -1,4 +1,5 @@
-//! A thread that needs more access to a minipage than it has: it asks, and waits on a lane of its own.
+//! A thread that needs more access to a minipage than it has: it sends a request, and waits on a lane of its
+//! own.
 use super::links::Links;
 use super::server::everybody;
 use super::state::{Node, PageStore};
@@ -10,21 +11,22 @@ use foregather_machine::{Address, Cause, Error, Fabric, Nanos, WaitContext, Word
 use foregather_message::link::Lost;
 use foregather_wait::{Policy, Roster, WaitFor, Waiter};
 
-/// One application thread of a rank. It allocates nothing in [`Requester::need`], which runs within a fault.
+/// One application thread of a rank. [`Requester::need`] does not allocate, because it runs inside a fault
+/// handler.
 pub struct Requester<F: Fabric> {
     lane: F,
     client: Client,
     waiter: Waiter,
     links: Links,
     stats: Stats,
-    /// Whether its server knows that it cannot go on.
+    /// Whether its server knows that this thread cannot continue.
     stopping: bool,
-    /// When the wait for a lock must end.
+    /// The deadline of the wait for a lock.
     deadline: Nanos,
 }
 
 impl<F: Fabric> Requester<F> {
-    /// Makes the requester of that lane's thread.
+    /// Creates the requester of that lane's thread.
     pub fn new<P: PageStore>(lane: F, node: &Node<F::Cpu, P>, policy: Policy) -> Self {
         let here = lane.here();
         let client = Client::new(here, node.homes());
@@ -33,32 +35,32 @@ impl<F: Fabric> Requester<F> {
         Self { lane, client, waiter, links, stats: Stats::default(), stopping: false, deadline: Nanos::MAX }
     }
 
-    /// Its lane.
+    /// Returns its lane.
     pub fn lane(&self) -> &F {
         &self.lane
     }
 
-    /// Where its time went.
+    /// Returns how its time was spent.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Resets the counts.
+    /// Resets the statistics.
     pub fn forget(&mut self) {
         self.stats = Stats::default();
     }
 
-    /// Adds time that other code saw this thread spend.
+    /// Adds time of this thread that other code has measured.
     pub fn note(&mut self, kind: WaitKind, span: Nanos) {
         self.stats.add(kind, span);
     }
 
-    /// Gets this thread access `need` to the minipage. It may be taken away again at once: then the next
-    /// access faults.
+    /// Obtains access `need` to the minipage for this thread. The access may be lost again at once; then the
+    /// next load or store faults.
     ///
     /// # Errors
-    /// [`Cause::Refused`] for a minipage that was freed; a rank that was lost or gave up; an error of the
-    /// system.
+    /// [`Cause::Refused`] if the minipage was freed; an error if a rank was lost or gave up, or a system call
+    /// failed.
     pub async fn need<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, need: Access) -> Result<(), Error> {
         let began = self.lane.now();
         let before = node.word(minipage);
@@ -89,7 +91,7 @@ impl<F: Fabric> Requester<F> {
             }
         }
         let kind = match (need, before.access()) {
-            // It may have come between the fault and this call.
+            // It may have arrived between the fault and this call.
             _ if before.is_prefetch() || before.access() >= need => WaitKind::Prefetch,
             (Access::Write, Access::Read) => WaitKind::Upgrade,
             (Access::Write, _) => WaitKind::WriteFault,
@@ -99,16 +101,16 @@ impl<F: Fabric> Requester<F> {
         Ok(())
     }
 
-    /// Sleeps while another thread of this rank, or a prefetch, asks for the minipage.
+    /// Sleeps while another thread of this rank, or a prefetch, requests the minipage.
     async fn asleep<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, bits: u32) -> Result<(), Error> {
         let changed = || (node.word(minipage).bits() != bits).then_some(());
         self.wait_until(node, node.wait_queue(minipage), "a minipage that is on its way", changed).await
     }
 
-    /// Waits until no prefetch or push of this rank is under way.
+    /// Waits until no prefetch or push of this rank is in flight.
     ///
     /// # Errors
-    /// When a rank is lost.
+    /// If a rank is lost.
     pub async fn quiet<P: PageStore>(&mut self, node: &Node<F::Cpu, P>) -> Result<(), Error> {
         self.wait_until(node, node.ended(), "what was asked for ahead", || (node.prefetches() == 0).then_some(())).await
     }
@@ -126,8 +128,8 @@ impl<F: Fabric> Requester<F> {
         self.waiter.wait_part(lane.cpu(), on, false, || (context, WaitFor::Message(roster, None)), either).finish().await?.0
     }
 
-    /// This thread cannot go on because of `error`: its server tells all ranks, and this thread asks no more.
-    /// Returns `true` if this is the first reason that this rank knows of.
+    /// Reports `error`, because of which this thread cannot continue: its server informs all ranks, and this
+    /// thread sends no more requests. Returns whether it is the first failure that this rank knows of.
     pub fn stop<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, error: &Error) -> bool {
         let Self { lane, links, stopping, .. } = self;
         let here = lane.here().rank;
@@ -139,10 +141,11 @@ impl<F: Fabric> Requester<F> {
         first
     }
 
-    /// Asks ahead of a fault, if fewer than `bound` such requests are under way and it is worth it. Returns
-    /// whether it asked.
+    /// Sends a request ahead of a fault, if fewer than `bound` such requests are in flight and it is
+    /// worthwhile. Returns whether it sent one.
     ///
     /// # Errors
+    /// If a rank is lost.
     /// When a rank is lost.
     pub async fn prefetch<P: PageStore>(
         &mut self,
@@ -165,28 +168,28 @@ impl<F: Fabric> Requester<F> {
         Ok(true)
     }
 
-    /// Pushes, frees or allocates a minipage, and waits until that is done.
+    /// Pushes, frees or allocates a minipage, and waits until that is complete.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if it was freed before; a lost rank.
+    /// [`Cause::Refused`] if it was freed before; an error if a rank is lost.
     pub async fn tell<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, want: Want) -> Result<(), Error> {
         let (to, message) = self.client.ask(minipage, want);
         self.ask(node, to, message).await
     }
 
-    /// Waits in line for a lock.
+    /// Waits for a lock, in its queue.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if this thread holds it, [`Cause::PoisonedLock`] if a thread panicked with it held;
-    /// a lost rank.
+    /// [`Cause::Refused`] if this thread holds it, [`Cause::PoisonedLock`] if a thread panicked while holding
+    /// it; an error if a rank is lost.
     pub async fn lock<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
         self.lock_until(node, lock, Nanos::MAX).await
     }
 
-    /// [`Requester::lock`] that gives up at `deadline`.
+    /// Waits for a lock like [`Requester::lock`], at most until `deadline`.
     ///
     /// # Errors
-    /// [`Cause::TimedOut`]: it still stands in line, so it must [stop](Self::stop). Else as
+    /// [`Cause::TimedOut`]: the thread remains in the queue, so it must [stop](Self::stop). Otherwise as for
     /// [`Requester::lock`].
     pub async fn lock_until<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId, deadline: Nanos) -> Result<(), Error> {
         let began = self.lane.now();
@@ -199,28 +202,28 @@ impl<F: Fabric> Requester<F> {
         Ok(())
     }
 
-    /// Leaves a lock; no other thread gets it if this thread `panicked` with it held.
+    /// Releases a lock. If this thread `panicked` while holding it, no other thread can take it.
     ///
     /// # Errors
-    /// When a rank is lost.
+    /// If a rank is lost.
     pub async fn unlock<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId, panicked: bool) -> Result<(), Error> {
         let (to, message) = self.client.unlock(lock, panicked);
         self.send(node, to, message).await
     }
 
-    /// Posts a flag: one thread that waits for it, now or later, goes on.
+    /// Posts a flag: releases one thread that waits for it, now or later.
     ///
     /// # Errors
-    /// When a rank is lost.
+    /// If a rank is lost.
     pub async fn post<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
         let (to, message) = self.client.post(flag);
         self.send(node, to, message).await
     }
 
-    /// Waits in line until a flag was posted.
+    /// Waits for a post of a flag, in its queue.
     ///
     /// # Errors
-    /// When a rank is lost.
+    /// If a rank is lost.
     pub async fn take<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
         let began = self.lane.now();
         let (to, message) = self.client.take(flag);
@@ -229,11 +232,11 @@ impl<F: Fabric> Requester<F> {
         Ok(())
     }
 
-    /// Tells all servers that this rank has ended: one thread of it does so, once, when the others have
-    /// ended.
+    /// Informs all servers that this rank has ended. One of its threads calls this, once, after the others
+    /// have ended.
     ///
     /// # Errors
-    /// When a rank is lost.
+    /// If a rank is lost.
     pub async fn detach<P: PageStore>(&mut self, node: &Node<F::Cpu, P>) -> Result<(), Error> {
         self.quiet(node).await?;
         for server in everybody(node.homes().hosts()) {
@@ -248,7 +251,7 @@ impl<F: Fabric> Requester<F> {
         let mut transfer = Transfer::new(message);
         let why = WaitContext::new("credits for a request", lane.here().rank).of(to.rank).until(self.deadline);
         let mut sent = || -> Result<Option<()>, Error> {
-            // Credits come as frames.
+            // Credits arrive as frames.
             if !transfer.send(lane, links, to, node)?
                 && let Some((from, _)) = come(lane, links, node)?
             {
@@ -259,7 +262,7 @@ impl<F: Fabric> Requester<F> {
         waiter.on_lane(lane, why, Some(to.rank), || sent().transpose()).await?
     }
 
-    /// Sends a request and does what its reply says.
+    /// Sends a request and executes its reply.
     async fn ask<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
         self.send(node, to, message).await?;
         let Self { lane, links, waiter, .. } = self;
@@ -269,7 +272,7 @@ impl<F: Fabric> Requester<F> {
         self.settle(node, from, message).await
     }
 
-    /// Does what a reply says: first on this rank, then the message to the manager.
+    /// Executes a reply: first on this rank, then the message to the manager.
     async fn settle<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, from: Address, message: Message) -> Result<(), Error> {
         let (mut last, mut done) = (None, Ok(()));
         let lane = &self.lane;
@@ -296,7 +299,7 @@ impl<F: Fabric> Requester<F> {
     }
 }
 
-/// Takes frames until there is a whole message.
+/// Takes frames until a message is complete.
 fn come<F: Fabric, P: PageStore>(
     lane: &F,
     links: &mut Links,

@@ -1,5 +1,4 @@
-//! A rank's server: takes the messages of its lane, one after the other, and does what the protocol makes of
-//! them.
+//! A rank's server: takes the messages of its lane one after another, and executes the protocol's actions.
 use super::links::Links;
 use super::outbox::Outbox;
 use super::state::{Node, PageStore};
@@ -8,11 +7,11 @@ use foregather_machine::{Address, Error, Fabric, Park, Rank, WaitContext};
 use foregather_message::link::Lost;
 use foregather_wait::Waiter;
 
-/// Serves until all ranks have detached, and returns what the server knows by then.
+/// Serves until all ranks have detached, and returns the server's final state.
 ///
 /// # Errors
-/// When a rank is lost or gives up, the system refuses to protect memory, or a peer violates the protocol:
-/// all ranks are told then.
+/// If a rank is lost or gives up, the system refuses to protect memory, or a peer violates the protocol; all
+/// ranks are informed.
 pub async fn serve<F: Fabric, P: PageStore>(
     lane: &F,
     node: &Node<F::Cpu, P>,
@@ -44,15 +43,15 @@ impl<F: Fabric, P: PageStore> ServerLoop<'_, F, P> {
         Ok(())
     }
 
-    /// Takes one frame of each lane that has one, and sends what was in the outbox. `None` if there was
-    /// nothing to do.
+    /// Takes one frame from each lane that has one, and sends what is in the outbox. Returns `None` if there
+    /// was nothing to do.
     fn look(&mut self) -> Result<Option<()>, Error> {
         self.links.pay(self.lane)?;
         let mut some = self.outbox.flush((self.lane, &self.links), self.node)?;
         let mut next = self.lane.arrived(None);
         while let Some(from) = next {
             some = true;
-            // A frame may lie for a while, and those of other lanes pass it.
+            // Test hook: a frame may be delayed for a while, and frames of other lanes overtake it.
             if !self.lane.cpu().sometimes("pages: a frame lies") {
                 self.take(from)?;
             }
@@ -87,8 +86,8 @@ impl<F: Fabric, P: PageStore> ServerLoop<'_, F, P> {
     }
 }
 
-/// A server ends badly: tells all lanes, so that none waits for it or for its rank's threads. Returns the
-/// first reason that its rank knew.
+/// Reports the failure of a server to all lanes, so that none waits for it or for its rank's threads. Returns
+/// the first reason that its rank knew.
 fn announce<F: Fabric, P: PageStore>(lane: &F, links: &Links, node: &Node<F::Cpu, P>, error: Error) -> Error {
     let here = lane.here();
     let first = node.stop(lane.cpu(), lane.now(), &error, here.rank);
@@ -101,7 +100,7 @@ fn announce<F: Fabric, P: PageStore>(lane: &F, links: &Links, node: &Node<F::Cpu
     if first { error } else { node.check().err().unwrap_or(error) }
 }
 
-/// A rank gives up before its server runs: tells all other servers, on the server's lane.
+/// Reports to all other servers, on the server's lane, that this rank gives up before its server runs.
 pub fn give_up<F: Fabric>(lane: &F) {
     let (here, links) = (lane.here(), Links::new(lane));
     debug_assert_eq!(here.lane, SERVER);
@@ -111,8 +110,8 @@ pub fn give_up<F: Fabric>(lane: &F) {
     }
 }
 
-/// The servers that learn that this rank's threads have ended: once for each rank, when none of its requests
-/// is under way.
+/// Returns the servers to inform that this rank's threads have ended: once per rank, when none of its
+/// requests is in flight.
 pub(super) fn everybody(ranks: u32) -> impl Iterator<Item = Address> {
     (0..ranks as Rank).map(server_of)
 }

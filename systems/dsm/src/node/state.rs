@@ -1,4 +1,4 @@
-//! What the threads and the server of a rank share.
+//! The state that the threads and the server of a rank share.
 use super::stop::Stopped;
 use super::words::WordTable;
 use crate::protocol::{Action, Begin, Ended, Homes, Word};
@@ -8,47 +8,47 @@ use foregather_machine::{Cpu, Error, Nanos, Rank, reached};
 use foregather_message::link::Lost;
 use std::sync::Arc;
 
-/// Sleepers on different minipages share a word now and then: they check, and sleep on.
+/// Sleepers on different minipages occasionally share a word: they check, and sleep again.
 const WAIT_QUEUES: usize = 64;
 
 /// The bytes of minipages and their protection, on one rank.
 ///
-/// All methods run beside the application's threads; protection alone keeps these out.
+/// All methods run while the application's threads run; only the protection excludes them.
 pub trait PageStore: Send + Sync {
-    /// The length of a minipage; `None` if there is none of that number.
+    /// Returns the length of a minipage, or `None` if there is none with that number.
     fn bytes(&self, minipage: Minipage) -> Option<usize>;
-    /// Reads from byte `at` on, whatever the application may do.
+    /// Reads from byte `at` on, whatever access the application has.
     fn read(&self, minipage: Minipage, at: usize, into: &mut [u8]);
-    /// Writes from byte `at` on, whatever the application may do.
+    /// Writes from byte `at` on, whatever access the application has.
     fn write(&self, minipage: Minipage, at: usize, bytes: &[u8]);
-    /// Changes what the application may do. When it returns this holds for all threads.
+    /// Changes the access of the application. It has taken effect for all threads when this returns.
     ///
     /// # Errors
     /// If the system refuses.
     fn protect(&self, minipage: Minipage, from: Access, to: Access) -> Result<(), Error>;
-    /// What doing this costs besides, where time is virtual.
+    /// Returns the additional cost of an action in virtual time.
     fn toll(&self, action: &Action) -> Nanos {
         let _ = action;
         Nanos::ZERO
     }
 }
 
-/// What the threads and the server of a rank share.
+/// The state that the threads and the server of a rank share.
 pub struct Node<C: Cpu, P> {
     homes: Homes,
     words: Arc<WordTable>,
     copies: P,
     wait_queues: Box<[C::Word]>,
-    /// Prefetches, and pushes without a waiting thread, that are under way.
+    /// The number of prefetches, and of pushes without a waiting thread, in flight.
     prefetches: AtomicU32,
-    /// Changes when one of these has ended.
+    /// Changes when one of these has completed.
     ended: C::Word,
-    /// Whether and why it has ended badly.
+    /// Whether it has failed, and why.
     stopped: Stopped,
 }
 
 impl<C: Cpu, P: PageStore> Node<C, P> {
-    /// A node with `minipages` minipages, all closed.
+    /// Creates a node with `minipages` minipages, all closed.
     ///
     /// # Panics
     /// If there is no memory for their words.
@@ -57,7 +57,7 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         Self::with_words(homes, Arc::new(words), copies)
     }
 
-    /// A node whose minipages have these words, all closed: accessors read the words, too.
+    /// Creates a node whose minipages have these words, all closed; accessors read the words, too.
     pub fn with_words(homes: Homes, words: Arc<WordTable>, copies: P) -> Self {
         Self {
             homes,
@@ -70,47 +70,47 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         }
     }
 
-    /// Which rank manages what.
+    /// Returns which rank manages what.
     pub fn homes(&self) -> Homes {
         self.homes
     }
 
-    /// The bytes and their protection.
+    /// Returns the bytes and their protection.
     pub fn copies(&self) -> &P {
         &self.copies
     }
 
-    /// How many minipages there can be.
+    /// Returns the maximum number of minipages.
     pub fn minipages(&self) -> u32 {
         self.words.minipages()
     }
 
-    /// The word of a minipage.
+    /// Returns the word of a minipage.
     pub fn word(&self, minipage: Minipage) -> Word {
         self.words.word(minipage)
     }
 
-    /// Where threads sleep that wait for a change of that word.
+    /// Returns the word on which threads sleep that wait for a change of that minipage's word.
     pub(super) fn wait_queue(&self, minipage: Minipage) -> &C::Word {
         &self.wait_queues[minipage.0 as usize % WAIT_QUEUES]
     }
 
-    /// Whether and why it has ended badly.
+    /// Returns whether it has failed, and why.
     pub(super) fn stopped(&self) -> &Stopped {
         &self.stopped
     }
 
-    /// Whether it can go on.
+    /// Checks whether it can continue.
     ///
     /// # Errors
-    /// The culprit: [`Cause::PeerLost`](foregather_machine::Cause::PeerLost) or
+    /// The rank that caused the failure: [`Cause::PeerLost`](foregather_machine::Cause::PeerLost) or
     /// [`Cause::Poisoned`](foregather_machine::Cause::Poisoned).
     pub fn check(&self) -> Result<(), Error> {
         self.stopped.check()
     }
 
-    /// Ends it because of `error` and wakes all sleepers, which learn of it. Returns `true` if this is the
-    /// first reason.
+    /// Ends it because of `error`, and wakes all sleepers, which get the error. Returns whether this is the
+    /// first failure.
     pub(super) fn stop(&self, cpu: &C, now: Nanos, error: &Error, here: Rank) -> bool {
         let first = self.stopped.mark(Lost::of(error).unwrap_or(Lost::on(here)), now);
         if first {
@@ -119,7 +119,7 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         first
     }
 
-    /// Begins a request, or joins the threads that wait for one.
+    /// Starts a request, or joins the threads that wait for one.
     pub(super) fn begin(&self, minipage: Minipage, need: Access, prefetch: bool) -> Begin {
         loop {
             let word = self.word(minipage);
@@ -135,7 +135,7 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         }
     }
 
-    /// Changes a word, and returns the old one.
+    /// Changes a word and returns the old one.
     fn change(&self, minipage: Minipage, mut to: impl FnMut(Word) -> Word) -> Word {
         loop {
             let word = self.word(minipage);
@@ -156,29 +156,29 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         }
     }
 
-    /// Takes one of the `bound` places for requests without a waiting thread, if there is one.
+    /// Takes one of the `bound` places for requests without a waiting thread. Returns whether there was one.
     pub(super) fn begin_prefetch(&self, bound: u32) -> bool {
         self.prefetches.fetch_update(AcqRel, Acquire, |begun| (begun < bound).then_some(begun + 1)).is_ok()
     }
 
-    /// Gives that place back.
+    /// Returns that place.
     pub(super) fn end_prefetch(&self, cpu: &C) {
         self.prefetches.fetch_sub(1, AcqRel);
         cpu.fetch_add(&self.ended, 1);
     }
 
-    /// Where threads sleep that wait until no request without a waiting thread is under way.
+    /// Returns the word on which threads sleep until no request without a waiting thread is in flight.
     pub(super) fn ended(&self) -> &C::Word {
         &self.ended
     }
 
-    /// How many prefetches are under way.
+    /// Returns how many prefetches are in flight.
     pub fn prefetches(&self) -> u32 {
         self.prefetches.load(Acquire)
     }
 
-    /// Does the action on this rank's own copies. The caller sends; and it writes the bytes of
-    /// [`Action::Install`] as they come.
+    /// Performs the action on this rank's own copies. The caller sends messages, and writes the bytes of
+    /// [`Action::Install`] as they arrive.
     ///
     /// # Errors
     /// If the system refuses to change a protection.

@@ -1,17 +1,17 @@
-//! Where the time of a thread went (Itzkovitz & Schuster 1999, figure 6).
+//! How a thread's time was spent (Itzkovitz & Schuster 1999, figure 6).
 use foregather_machine::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// What a thread waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitKind {
-    /// A copy to read.
+    /// A read-only copy.
     ReadFault,
-    /// The only copy, of which it had none.
+    /// The exclusive copy, without having any copy.
     WriteFault,
-    /// The only copy, where it had one to read.
+    /// The exclusive copy, while having a read-only one.
     Upgrade,
-    /// A prefetched copy that was not there yet, or only just.
+    /// A prefetched copy that had not arrived yet, or only just.
     Prefetch,
     /// A lock, or a flag.
     Lock,
@@ -20,7 +20,7 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
-    /// All of them, in the order of a report.
+    /// All kinds, in the order of a report.
     pub const ALL: [Self; 6] = [Self::ReadFault, Self::WriteFault, Self::Upgrade, Self::Prefetch, Self::Lock, Self::Barrier];
 }
 
@@ -38,17 +38,17 @@ impl Stats {
         self.spans_ns[kind as usize] += span.0;
     }
 
-    /// How often a thread waited for `kind`.
+    /// Returns how often a thread waited for `kind`.
     pub fn count(&self, kind: WaitKind) -> u64 {
         self.counts[kind as usize]
     }
 
-    /// How long it waited for `kind` in all.
+    /// Returns how long it waited for `kind` in total.
     pub fn span(&self, kind: WaitKind) -> Nanos {
         Nanos(self.spans_ns[kind as usize])
     }
 
-    /// The sum of both.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
         for kind in WaitKind::ALL {

@@ -1,4 +1,4 @@
-//! Ranks on the table: their frames come in any order, and no update is lost.
+//! Ranks on a simulated fabric: their frames arrive in any order, and no update is lost.
 use super::{Node, PageStore, Requester, WaitKind, serve};
 use crate::protocol::{Action, Homes, Hosts, LockId, Server, Want};
 use crate::{Access, Minipage};
@@ -12,13 +12,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
-/// Narrow: long minipages take several frames, and a server often finds no room.
+/// Few credits: long minipages take several frames, and a server often finds no room.
 const NARROW: Limits = Limits { lanes: 3, inline: 28, buffer: 64, credits: 2, spare: 3, gather: 1, direct: false };
 const BYTES: [usize; 3] = [8, 40, 600];
 const MINIPAGES: u32 = 6;
 const LOCKS: u32 = 2;
 
-/// Bytes behind a protection that is checked at each access.
+/// Bytes behind a protection that is checked at every access.
 struct Guarded(Vec<Mutex<(Access, Vec<u8>)>>);
 
 impl Guarded {
@@ -27,7 +27,7 @@ impl Guarded {
         Self((0..MINIPAGES).map(|number| Mutex::new((Access::None, bytes(number)))).collect())
     }
 
-    /// A load or store; `None` is a fault.
+    /// Loads or stores; returns `None` for a fault.
     fn access<R>(&self, minipage: Minipage, need: Access, act: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
         let mut held = self.0[minipage.0 as usize].lock().unwrap_or_else(PoisonError::into_inner);
         (held.0 >= need).then(|| act(&mut held.1))
@@ -126,7 +126,7 @@ fn ends<'t>(
     Ok(ends.into_iter().flatten().collect())
 }
 
-/// Runs as `ends`, where all of them are to end well.
+/// Runs like `ends`, and expects all of them to succeed.
 fn run<'t>(
     table: &'t Table,
     shape: (u32, u32),
@@ -255,7 +255,7 @@ fn whoever_touches_a_freed_minipage_is_told() {
     assert!(foregather_machine::reached_here().contains_key("pages:9"));
 }
 
-/// When a copy was lowered and not written since, further readers cost its owner no system call.
+/// If a copy was downgraded and not written since, further readers cost its owner no system call.
 #[test]
 fn a_copy_that_was_not_written_since_it_was_lowered_is_not_protected_again() {
     struct Calls(AtomicU32);

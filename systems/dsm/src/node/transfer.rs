@@ -1,11 +1,11 @@
-//! Messages and the bytes behind them as frames: the first frame holds the message, further ones continue its
-//! bytes.
+//! Sends messages and the bytes that follow them as frames: the first frame contains the message, further
+//! frames continue its bytes.
 use super::links::{Links, PageFrame};
 use super::state::{Node, PageStore};
 use crate::protocol::Message;
 use foregather_machine::{Address, Error, Fabric};
 
-/// A message on its way out, with how many of its bytes have gone.
+/// A message that is being sent, with how many of its bytes were sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     message: Message,
@@ -18,7 +18,7 @@ impl Transfer {
         Self { message, begun: false, sent: 0 }
     }
 
-    /// Sends as much as there are credits for. Returns `true` once all of it has gone.
+    /// Sends as much as there are credits for. Returns whether all of it was sent.
     ///
     /// # Errors
     /// If the peer is known to be lost.

@@ -1,5 +1,5 @@
-//! The words of all minipages on one rank: shared by its threads and its server, and read by accessors before
-//! they touch memory.
+//! The words of all minipages on one rank: its threads and its server share them, and accessors read them
+//! before they touch memory.
 use crate::protocol::Word;
 use crate::views::no_memory;
 use crate::{Access, Minipage};
@@ -7,12 +7,12 @@ use bytemuck::allocation::try_zeroed_slice_box;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_machine::Error;
 
-/// A [`Word`] for each minipage. Zeros take no memory until they are touched.
+/// A [`Word`] for each minipage. Zero words use no memory until they are touched.
 #[derive(Debug)]
 pub struct WordTable(Box<[AtomicU32]>);
 
 impl WordTable {
-    /// Words for `minipages` minipages, all closed.
+    /// Creates the words of `minipages` minipages, all closed.
     ///
     /// # Errors
     /// [`Cause::Unavailable`](foregather_machine::Cause::Unavailable) if there is no memory for them.
@@ -21,19 +21,19 @@ impl WordTable {
         try_zeroed_slice_box(minipages as usize).map(Self).map_err(|()| no_memory())
     }
 
-    /// How many minipages there can be.
+    /// Returns the maximum number of minipages.
     pub fn minipages(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// The word of a minipage.
+    /// Returns the word of a minipage.
     #[inline]
     pub fn word(&self, minipage: Minipage) -> Word {
         Word::from_bits(self.0[minipage.0 as usize].load(Acquire))
     }
 
-    /// The access that the rank had a moment ago. Only a hint: the view decides, so a thread that relies on
-    /// it may fault after all.
+    /// Returns the access that the rank had a moment ago. It is only a hint: the view decides, so a thread
+    /// that relies on it may still fault.
     #[inline]
     pub fn hint(&self, minipage: Minipage) -> Access {
         Word::from_bits(self.0[minipage.0 as usize].load(Relaxed)).access()

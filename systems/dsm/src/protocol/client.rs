@@ -1,17 +1,17 @@
-//! A thread that asks: for a copy after a fault, to push or free one, for a lock. It has one request under
-//! way at a time.
+//! A thread that sends requests: for a copy after a fault, to push or free one, or for a lock. It has one
+//! request in flight at a time.
 use super::settle::settle;
 use super::{Action, FlagId, Homes, LockId, Message, Want, garbled, server_of};
 use crate::{Access, Minipage};
 use core::fmt;
 use foregather_machine::{Address, Error, Rank};
 
-/// A thread of a rank, as the protocol sees it. It allocates nothing, except for the error about a peer that
-/// violates the protocol.
+/// A thread of a rank in the protocol. It does not allocate, except for the error about a peer that violates
+/// the protocol.
 ///
-/// After a fault: [`Word::begin`](super::Word::begin); on `Go`, [`Client::ask`]; then the first frame on this
-/// lane is the reply, and [`Client::reply`] says what to do. Prefetches go the same way, by
-/// [`Client::prefetch`], but the server takes their replies.
+/// After a fault, call [`Word::begin`](super::Word::begin) and, if it returns `Go`, [`Client::ask`]. The
+/// first frame on this lane is then the reply, and [`Client::reply`] returns what to do. Prefetches work in
+/// the same way, with [`Client::prefetch`], but the server takes their replies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Client {
     me: Address,
@@ -26,16 +26,16 @@ enum Asked {
     Flag(FlagId),
 }
 
-/// What a reply means to the thread that asked.
+/// What a reply means for the thread that sent the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// The request is fulfilled, once the actions are done.
+    /// The request is complete after the actions have been performed.
     Served,
     /// The minipage has been freed.
     Freed(Freed),
-    /// The thread holds this lock already and would wait for itself.
+    /// The thread already holds this lock, and would wait for itself.
     Held(LockId),
-    /// A thread of that rank panicked with this lock held.
+    /// A thread of that rank panicked while holding this lock.
     Poisoned {
         /// The lock.
         lock: LockId,
@@ -44,14 +44,14 @@ pub enum Reaction {
     },
 }
 
-/// A minipage was asked for after it had been freed.
+/// A minipage was requested after it had been freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freed {
     /// The minipage.
     pub minipage: Minipage,
-    /// The lane that asked for it.
+    /// The lane that requested it.
     pub by: Address,
-    /// The access asked for; `None`: to push or free it again.
+    /// The requested access; `None` to push it or to free it again.
     pub access: Access,
 }
 
@@ -71,49 +71,49 @@ impl fmt::Display for Freed {
 impl core::error::Error for Freed {}
 
 impl Client {
-    /// Makes the thread of lane `me.lane`.
+    /// Creates the thread of lane `me.lane`.
     pub fn new(me: Address, homes: Homes) -> Self {
         Self { me, homes, asked: None }
     }
 
-    /// The request, and where to send it, for a thread that waits for the reply.
+    /// Returns the request, and its destination, for a thread that waits for the reply.
     pub fn ask(&mut self, minipage: Minipage, want: Want) -> (Address, Message) {
         self.asked = Some(Asked::Minipage(minipage, want));
         (server_of(self.homes.of(minipage)), Message::Request { minipage, want, lane: self.me.lane })
     }
 
-    /// The request, and where to send it, for a thread that goes on: a prefetch, or a push without a wait.
-    /// The caller bounds how many are under way; one ends with
+    /// Returns the request, and its destination, for a thread that continues: a prefetch, or a push without a
+    /// wait. The caller limits how many are in flight; one ends with
     /// [`Ended::prefetched`](super::Ended::prefetched) or [`Action::Ended`] at this rank's server.
     pub fn prefetch(&self, minipage: Minipage, want: Want) -> (Address, Message) {
         (server_of(self.homes.of(minipage)), Message::Request { minipage, want, lane: super::SERVER })
     }
 
-    /// The request for a lock, and where to send it.
+    /// Returns the request for a lock, and its destination.
     pub fn lock(&mut self, lock: LockId) -> (Address, Message) {
         self.asked = Some(Asked::Lock(lock));
         (server_of(self.homes.of_lock(lock)), Message::Lock { lock, lane: self.me.lane })
     }
 
-    /// The message that gives a lock back, and where to send it. There is no reply. If the thread `panicked`,
-    /// no thread gets the lock any more.
+    /// Returns the message that releases a lock, and its destination. There is no reply. If the thread
+    /// `panicked`, no thread can take the lock any more.
     pub fn unlock(&self, lock: LockId, panicked: bool) -> (Address, Message) {
         (server_of(self.homes.of_lock(lock)), Message::Unlock { lock, lane: self.me.lane, panicked })
     }
 
-    /// The request that waits for a flag, and where to send it.
+    /// Returns the request that waits for a flag, and its destination.
     pub fn take(&mut self, flag: FlagId) -> (Address, Message) {
         self.asked = Some(Asked::Flag(flag));
         (server_of(self.homes.of_lock(LockId(flag.0))), Message::Take { flag, lane: self.me.lane })
     }
 
-    /// The message that lets one thread go on that waits for a flag, now or later, and where to send it.
+    /// Returns the message that releases one thread that waits for a flag, now or later, and its destination.
     /// There is no reply.
     pub fn post(&self, flag: FlagId) -> (Address, Message) {
         (server_of(self.homes.of_lock(LockId(flag.0))), Message::Post { flag })
     }
 
-    /// Takes the reply. The thread does the actions in this order before it goes on.
+    /// Takes the reply. The thread performs the actions in this order before it continues.
     ///
     /// # Errors
     /// For a message that does not answer the request.
@@ -139,7 +139,7 @@ impl Client {
             (Some(Asked::Lock(lock)), Message::Poisoned { lock: of, by }) if of == lock => Reaction::Poisoned { lock, by },
             _ => return garbled(from, "a reply to what this thread did not ask"),
         };
-        // The thread waited for what ends here, so no prefetch or push is counted down.
+        // The thread waited for this itself, so no prefetch or push is counted down.
         settle(&self.homes, message, &mut |action| {
             if !matches!(action, Action::Ended { .. }) {
                 act(action)

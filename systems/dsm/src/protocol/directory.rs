@@ -1,7 +1,7 @@
-//! What a manager knows of its minipages, and how it serves one request after the other.
+//! The manager's state of its minipages, and how it serves one request after another.
 //!
-//! A minipage is **busy** from the start of a request until the requester has acknowledged. Everything that
-//! could race with an install waits in its queue, so an invalidation never overtakes one.
+//! A minipage is **busy** from the start of a request until the requester has acknowledged it. Every request
+//! that could race with an install waits in its queue, so an invalidation never overtakes one.
 use super::{Homes, Hosts, Message, Want, garbled, server_of};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Error, Rank, reached};
@@ -12,32 +12,32 @@ use std::hash::{Hash, Hasher};
 /// How the requests for one minipage were served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Copies given to read.
+    /// Read-only copies sent.
     pub reads: u32,
-    /// Copies given to write, upgrades included.
+    /// Exclusive copies granted, including upgrades.
     pub writes: u32,
-    /// Of those, to ranks that had a copy already.
+    /// Exclusive copies granted to ranks that already had a copy.
     pub upgrades: u32,
-    /// Copies given to ranks that did not ask.
+    /// Copies sent to ranks that did not request them.
     pub pushed: u32,
-    /// Copies closed for other ranks, but for the owner's, which goes along with the data.
+    /// Copies invalidated for other ranks, except the owner's, which is closed when its data is sent.
     pub invalidated: u32,
-    /// Requests that had to queue behind another rank's.
+    /// Requests that had to queue because another rank's request was being served.
     pub competing: u32,
 }
 
 /// A minipage as its manager sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// The rank that has the bytes for certain.
+    /// The rank that is guaranteed to have the bytes.
     pub owner: Rank,
-    /// The ranks that have a valid copy, the owner included.
+    /// The ranks that have a valid copy, including the owner.
     pub copies: Hosts,
     /// Whether it is freed.
     pub freed: bool,
     /// Whether a request is being served.
     pub busy: bool,
-    /// How many requests wait behind it.
+    /// How many requests wait in its queue.
     pub queued: usize,
 }
 
@@ -53,15 +53,16 @@ struct DirectoryEntry {
     copies: Hosts,
     freed: bool,
     serving: Option<Request>,
-    /// The ranks whose answers are missing: closed copies for a write or free, opened ones for a push.
+    /// The ranks whose acknowledgements are missing: closed copies for a write or free, opened ones for a
+    /// push.
     awaited: Hosts,
     queue: VecDeque<Request>,
 }
 
 /// All minipages that one rank manages.
 ///
-/// At first the manager owns each of them: its bytes are the zeros of fresh memory, and no view is open
-/// anywhere. So no message is needed when memory is allocated for the first time.
+/// Initially the manager owns each of them: its bytes are the zeros of new memory, and no view is open
+/// anywhere. So the first allocation of memory needs no message.
 #[derive(Clone, Debug)]
 pub struct Directory {
     homes: Homes,
@@ -71,7 +72,7 @@ pub struct Directory {
     counts: Vec<Counts>,
 }
 
-/// What one call may change: an entry, with its counts.
+/// The state that one call may change: an entry, with its counts.
 struct MinipageQueue<'d, S> {
     minipage: Minipage,
     entry: &'d mut DirectoryEntry,
@@ -81,16 +82,16 @@ struct MinipageQueue<'d, S> {
 }
 
 impl Directory {
-    /// The directory of the numbers below `count` that `me` manages.
+    /// Creates the directory of the minipages with numbers below `count` that `me` manages.
     pub fn new(homes: Homes, me: Rank, count: u32) -> Self {
         Self { homes, me, count, entries: Vec::new(), counts: Vec::new() }
     }
 
     /// Takes a [`Message::Request`], [`Message::Invalidated`] or [`Message::Installed`] from `from`, and
-    /// sends the messages that follow.
+    /// sends the resulting messages.
     ///
     /// # Errors
-    /// For a minipage that is not managed here, and for an unexpected answer.
+    /// For a minipage that is not managed here, or an unexpected reply.
     pub fn step(&mut self, from: Rank, message: Message, send: &mut impl FnMut(Address, Message)) -> Result<(), Error> {
         let ranks = Hosts::all(self.homes.hosts());
         match message {
@@ -107,13 +108,13 @@ impl Directory {
         Ok(())
     }
 
-    /// The state of a minipage that is managed here.
+    /// Returns the state of a minipage that is managed here.
     pub fn holding(&self, minipage: Minipage) -> Holding {
         let entry = self.entries.get(self.homes.place(minipage.0));
         entry.map_or_else(|| DirectoryEntry::new(self.me).holding(), DirectoryEntry::holding)
     }
 
-    /// The minipages that were asked for, with their counts.
+    /// Returns the minipages that were requested, with their counts.
     pub fn counts(&self) -> impl Iterator<Item = (Minipage, Counts)> {
         let id = |place| Minipage(self.homes.number(self.me, place));
         let asked = self.counts.iter().enumerate().filter(|(_, counts)| **counts != Counts::default());
@@ -139,7 +140,7 @@ impl Directory {
     }
 }
 
-/// Later steps do not depend on the counts, so states that differ in them alone are equal.
+/// Later steps do not depend on the counts, so states that differ only in them are equal.
 impl Hash for Directory {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.entries.hash(state);
@@ -168,7 +169,7 @@ impl<S: FnMut(Address, Message)> MinipageQueue<'_, S> {
         self.next();
     }
 
-    /// Serves waiting requests, until the minipage is busy or none waits.
+    /// Serves waiting requests until the minipage is busy or none is left.
     fn next(&mut self) {
         while self.entry.serving.is_none() {
             let Some(request) = self.entry.queue.pop_front() else { return };
@@ -199,7 +200,7 @@ impl<S: FnMut(Address, Message)> MinipageQueue<'_, S> {
             Want::Write => {
                 self.counts.writes += 1;
                 self.counts.upgrades += u32::from(mine);
-                // An owner that has to send its bytes closes its copy itself.
+                // An owner that has to send its bytes closes its own copy.
                 let kept = Hosts::one(if mine { by.rank } else { entry.owner });
                 let others = entry.copies.without(kept);
                 self.close(request, others);

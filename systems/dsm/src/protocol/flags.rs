@@ -1,10 +1,9 @@
-//! Flags as their manager keeps them: how many posts no thread has taken, or which threads wait in line for
-//! one.
+//! The manager's state of flags: how many posts no thread has consumed, or which threads wait in the queue.
 use super::{Homes, LockId, Message, garbled};
 use foregather_machine::{Address, Error, Rank};
 use std::collections::VecDeque;
 
-/// The number of a flag. Flags and locks are numbered alike, and have nothing else in common.
+/// The number of a flag. Flags and locks have separate numbers in the same range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlagId(pub u32);
 
@@ -24,13 +23,12 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// The flags with numbers below `count` that `me` manages.
+    /// Creates the flags with numbers below `count` that `me` manages.
     pub fn new(homes: Homes, me: Rank, count: u32) -> Self {
         Self { homes, me, count, flags: Vec::new() }
     }
 
-    /// Takes a [`Message::Post`] or [`Message::Take`] from a thread of `from`, and sends the reply if there
-    /// is one.
+    /// Takes a [`Message::Post`] or [`Message::Take`] from a thread of `from`, and sends the reply, if any.
     ///
     /// # Errors
     /// For a flag that is not managed here.
@@ -57,7 +55,7 @@ impl Flags {
         Ok(())
     }
 
-    /// How many threads wait for a flag.
+    /// Returns how many threads wait for a flag.
     pub fn waiting(&self, flag: FlagId) -> usize {
         self.flags.get(self.homes.place(flag.0)).map_or(0, |flag| flag.waiting.len())
     }

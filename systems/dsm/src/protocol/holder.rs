@@ -1,11 +1,11 @@
-//! What a rank's server does with its own copies when a manager or an owner tells it to. It has no state: the
-//! words have.
+//! How a rank's server handles its own copies when a manager or an owner requests it. It has no state except
+//! the words.
 use super::{Action, Homes, Message, server_of};
 use crate::{Access, Minipage};
 
-/// The actions of a message to a holder; `false` if it is another message.
+/// Calls `act` with the actions for a message to a holder. Returns false if it is another message.
 ///
-/// A copy is closed, or made read-only, before its bytes are read: later writes would be lost.
+/// A copy is closed or made read-only before its bytes are read; otherwise later writes would be lost.
 pub(super) fn hold(homes: &Homes, message: &Message, act: &mut impl FnMut(Action)) -> bool {
     let home = |minipage: Minipage| server_of(homes.of(minipage));
     match *message {

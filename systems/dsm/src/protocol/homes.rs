@@ -1,4 +1,4 @@
-//! Which rank manages which minipage and which lock: every rank computes it, no rank asks.
+//! Which rank manages which minipage and which lock. Every rank computes this locally.
 use super::{Hosts, LockId};
 use crate::Minipage;
 use foregather_machine::{Cause, Error, Rank};
@@ -11,10 +11,11 @@ pub struct Homes {
 }
 
 impl Homes {
-    /// Rank `m` modulo the number of ranks manages minipage `m`; likewise locks.
+    /// Distributes the managers: rank `m` modulo the number of ranks manages minipage `m`; likewise for
+    /// locks.
     ///
     /// # Errors
-    /// For no ranks or more than [`Hosts::MAX`].
+    /// For 0 ranks, or more than [`Hosts::MAX`].
     pub fn spread(hosts: u32) -> Result<Self, Error> {
         if (1..=Hosts::MAX).contains(&hosts) {
             return Ok(Self { hosts, central: None });
@@ -22,10 +23,10 @@ impl Homes {
         Err(Cause::Setting { what: "the number of ranks that share memory", needs: "1 to 64" }.into())
     }
 
-    /// `rank` manages everything, as in IVY (Li & Hudak 1989).
+    /// Makes `rank` manage everything, as in IVY (Li & Hudak 1989).
     ///
     /// # Errors
-    /// As [`Homes::spread`], and if there is no such rank.
+    /// As for [`Homes::spread`], and if there is no such rank.
     pub fn central(hosts: u32, rank: Rank) -> Result<Self, Error> {
         let homes = Self::spread(hosts)?;
         if rank >= hosts {
@@ -34,27 +35,27 @@ impl Homes {
         Ok(Self { central: Some(rank), ..homes })
     }
 
-    /// The number of ranks that share the memory.
+    /// Returns the number of ranks that share the memory.
     pub fn hosts(&self) -> u32 {
         self.hosts
     }
 
-    /// The manager of a minipage.
+    /// Returns the manager of a minipage.
     pub fn of(&self, minipage: Minipage) -> Rank {
         self.central.unwrap_or(minipage.0 % self.hosts)
     }
 
-    /// The manager of a lock.
+    /// Returns the manager of a lock.
     pub fn of_lock(&self, lock: LockId) -> Rank {
         self.central.unwrap_or(lock.0 % self.hosts)
     }
 
-    /// Where the manager of `number` keeps it: its tables have no holes.
+    /// Returns the index of `number` in its manager's table, which has no gaps.
     pub(super) fn place(&self, number: u32) -> usize {
         (if self.central.is_some() { number } else { number / self.hosts }) as usize
     }
 
-    /// The number that `rank` keeps at `place`.
+    /// Returns the number that `rank` keeps at index `place`.
     pub(super) fn number(&self, rank: Rank, place: usize) -> u32 {
         if self.central.is_some() { place as u32 } else { place as u32 * self.hosts + rank }
     }

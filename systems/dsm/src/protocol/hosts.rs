@@ -6,59 +6,59 @@ use foregather_machine::Rank;
 pub struct Hosts(u64);
 
 impl Hosts {
-    /// The most ranks that a job of this protocol may have.
+    /// The maximum number of ranks in a job of this protocol.
     pub const MAX: u32 = u64::BITS;
     /// No rank.
     pub const NONE: Self = Self(0);
 
-    /// The ranks below `count`.
+    /// Returns the set of the ranks below `count`.
     pub const fn all(count: u32) -> Self {
         Self(if count >= Self::MAX { u64::MAX } else { (1 << count) - 1 })
     }
 
-    /// One rank, which must be below [`Hosts::MAX`].
+    /// Returns the set with one rank, which must be below [`Hosts::MAX`].
     pub const fn one(rank: Rank) -> Self {
         Self(1 << rank)
     }
 
-    /// The set that has rank `r` if bit `r` is set.
+    /// Returns the set that contains rank `r` if bit `r` is set.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// Rank `r` as bit `r`.
+    /// Returns the set with rank `r` as bit `r`.
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// The union.
+    /// Returns the union.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The difference: the ranks that are not in `other`.
+    /// Returns the difference: the ranks that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Whether `rank` is in it.
+    /// Returns whether `rank` is in the set.
     pub const fn contains(self, rank: Rank) -> bool {
         rank < Self::MAX && self.0 >> rank & 1 == 1
     }
 
-    /// Whether it is empty.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks in the set.
     pub const fn len(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// The ranks, in ascending order.
+    /// Returns the ranks in ascending order.
     pub fn iter(self) -> impl Iterator<Item = Rank> {
         (0..Self::MAX).filter(move |&rank| self.contains(rank))
     }

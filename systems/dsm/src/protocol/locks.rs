@@ -1,5 +1,5 @@
-//! Locks as their manager keeps them: a holder and a line behind it, first come, first served. A lock whose
-//! holder panicked goes to no thread any more: the data it guards may be half changed.
+//! The manager's state of locks: a holder and a queue, first come, first served. If the holder of a lock
+//! panicked, no thread can take the lock again, because the data that it guards may be half changed.
 use super::{Homes, Message, garbled};
 use foregather_machine::{Address, Error, Rank};
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ pub struct LockId(pub u32);
 /// How often a lock was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockCounts {
-    /// In all.
+    /// In total.
     pub taken: u32,
     /// How often a thread had to wait for another holder.
     pub waited: u32,
@@ -22,12 +22,12 @@ pub struct LockCounts {
 struct LockQueue {
     holder: Option<Address>,
     waiting: VecDeque<Address>,
-    /// The rank that panicked with the lock held.
+    /// The rank that panicked while holding the lock.
     panicked: Option<Rank>,
     counts: LockCounts,
 }
 
-/// All locks that one rank manages. Locks exist from the start, and are free.
+/// All locks that one rank manages. They exist from the start, and are free.
 #[derive(Clone, Debug)]
 pub struct Locks {
     homes: Homes,
@@ -37,7 +37,7 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// The locks with numbers below `count` that `me` manages.
+    /// Creates the locks with numbers below `count` that `me` manages.
     pub fn new(homes: Homes, me: Rank, count: u32) -> Self {
         Self { homes, me, count, lines: Vec::new() }
     }
@@ -45,7 +45,7 @@ impl Locks {
     /// Takes a [`Message::Lock`] or [`Message::Unlock`] from a thread of `from`, and sends the replies.
     ///
     /// # Errors
-    /// For a lock that is not managed here, and for leaving one that the thread does not hold.
+    /// For a lock that is not managed here, or the release of one that the thread does not hold.
     pub fn step(&mut self, from: Rank, message: Message, send: &mut impl FnMut(Address, Message)) -> Result<(), Error> {
         match message {
             Message::Lock { lock, lane } => {
@@ -78,17 +78,17 @@ impl Locks {
         Ok(())
     }
 
-    /// The holder of a lock.
+    /// Returns the holder of a lock.
     pub fn holder(&self, lock: LockId) -> Option<Address> {
         self.lines.get(self.homes.place(lock.0)).and_then(|line| line.holder)
     }
 
-    /// How many threads wait for a lock.
+    /// Returns how many threads wait for a lock.
     pub fn waiting(&self, lock: LockId) -> usize {
         self.lines.get(self.homes.place(lock.0)).map_or(0, |line| line.waiting.len())
     }
 
-    /// The locks that were taken, with their counts.
+    /// Returns the locks that were taken, with their counts.
     pub fn counts(&self) -> impl Iterator<Item = (LockId, LockCounts)> {
         let id = |place| LockId(self.homes.number(self.me, place));
         self.lines.iter().enumerate().filter(|(_, line)| line.counts.taken > 0).map(move |(place, line)| (id(place), line.counts))
@@ -114,7 +114,7 @@ impl LockQueue {
     }
 }
 
-/// Later steps do not depend on the counts, so states that differ in them alone are equal.
+/// Later steps do not depend on the counts, so states that differ only in them are equal.
 impl Hash for Locks {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.lines.iter().for_each(|line| (line.holder, &line.waiting, line.panicked).hash(state));

@@ -3,31 +3,31 @@ use super::{FlagId, Hosts, LockId};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Rank};
 
-/// The lane of every rank on which its server listens. Application threads have the lanes above.
+/// The lane on which the server of every rank listens. Application threads have the lanes above it.
 pub const SERVER: u32 = 0;
 
-/// The address of a rank's server.
+/// Returns the address of a rank's server.
 pub const fn server_of(rank: Rank) -> Address {
     Address { rank, lane: SERVER }
 }
 
-/// What a thread wants of a minipage.
+/// What a thread requests for a minipage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Want {
-    /// A copy to read.
+    /// A read-only copy.
     Read,
-    /// The only copy, to write.
+    /// The exclusive copy, for writing.
     Write,
-    /// A push: these ranks get a copy to read although they did not ask.
+    /// A push: these ranks get a read-only copy although they did not request it.
     Push(Hosts),
-    /// A free: all copies closed, later requests refused.
+    /// A free: all copies are closed, and later requests are refused.
     Free,
-    /// Reuse after a free. A minipage that was never freed needs none.
+    /// Reuse after a free. A minipage that was never freed does not need this.
     Allocate,
 }
 
 impl Want {
-    /// The access that the requester has once it is served.
+    /// Returns the access that the requester has afterwards.
     pub fn access(self) -> Access {
         match self {
             Self::Read => Access::Read,
@@ -37,20 +37,20 @@ impl Want {
     }
 }
 
-/// One message. Messages to a rank go to its server; replies go to the lane that a request names.
+/// A message. Messages to a rank go to its server; replies go to the lane that the request names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
     /// To the manager; the reply goes to `lane` of the sending rank. [`SERVER`] means that its server takes
-    /// the reply: a prefetch.
+    /// the reply, as for a prefetch.
     Request {
         /// The minipage.
         minipage: Minipage,
-        /// What the requester wants.
+        /// The request.
         want: Want,
         /// The lane that waits for the reply.
         lane: u32,
     },
-    /// Manager to owner: send `by` a copy; for writing, the only one.
+    /// Manager to owner: send a copy to `by`; for writing, the only one.
     Forward {
         /// The minipage.
         minipage: Minipage,
@@ -59,7 +59,7 @@ pub enum Message {
         /// The lane that gets the copy.
         by: Address,
     },
-    /// Manager to owner: send all of these a copy to read.
+    /// Manager to owner: send a read-only copy to each of these ranks.
     Spread {
         /// The minipage.
         minipage: Minipage,
@@ -76,31 +76,31 @@ pub enum Message {
         /// The minipage.
         minipage: Minipage,
     },
-    /// Owner to requester: the minipage's bytes follow.
+    /// Owner to requester, followed by the minipage's bytes.
     Data {
         /// The minipage.
         minipage: Minipage,
         /// The access that it gives, never `None`.
         access: Access,
     },
-    /// Manager to requester: the requester's own copy will do.
+    /// Manager to requester: the requester's own copy is valid.
     Grant {
         /// The minipage.
         minipage: Minipage,
         /// The access that it gives, never `None`.
         access: Access,
     },
-    /// Owner to a server that did not ask: the minipage's bytes follow, to be read.
+    /// Owner to a server that did not request it, followed by the minipage's bytes, read-only.
     Pushed {
         /// The minipage.
         minipage: Minipage,
     },
-    /// Requester, or receiver of a push, to manager: the copy is open. Ends the manager's being busy.
+    /// Requester, or receiver of a push, to manager: the copy is open. The minipage is then no longer busy.
     Installed {
         /// The minipage.
         minipage: Minipage,
     },
-    /// Manager to requester: the push, free or allocation is done.
+    /// Manager to requester: the push, free or allocation is complete.
     Done {
         /// The minipage.
         minipage: Minipage,
@@ -109,23 +109,23 @@ pub enum Message {
     Refused {
         /// The minipage.
         minipage: Minipage,
-        /// The access asked for; `None`: to push or free it.
+        /// The requested access; `None` to push or free it.
         access: Access,
     },
-    /// To the lock's manager: wait in line; the reply goes to `lane`.
+    /// To the lock's manager: add `lane` to the queue; the reply goes to `lane`.
     Lock {
         /// The lock.
         lock: LockId,
         /// The lane that waits for the reply.
         lane: u32,
     },
-    /// To the lock's manager: `lane` of the sending rank leaves it.
+    /// To the lock's manager: `lane` of the sending rank releases it.
     Unlock {
         /// The lock.
         lock: LockId,
         /// The lane that held it.
         lane: u32,
-        /// Whether that thread panicked with the lock held.
+        /// Whether that thread panicked while holding the lock.
         panicked: bool,
     },
     /// From the lock's manager: the lock is granted.
@@ -133,12 +133,12 @@ pub enum Message {
         /// The lock.
         lock: LockId,
     },
-    /// From the lock's manager: the thread holds it already, and would wait for itself.
+    /// From the lock's manager: the thread already holds it, and would wait for itself.
     Denied {
         /// The lock.
         lock: LockId,
     },
-    /// From the lock's manager: a rank panicked with the lock held, so no thread gets it any more.
+    /// From the lock's manager: a rank panicked while holding the lock, so no thread can take it any more.
     Poisoned {
         /// The lock.
         lock: LockId,
@@ -150,24 +150,24 @@ pub enum Message {
         /// The flag.
         flag: FlagId,
     },
-    /// To the flag's manager: wait in line for a post; the reply goes to `lane`.
+    /// To the flag's manager: add `lane` to the queue for a post; the reply goes to `lane`.
     Take {
         /// The flag.
         flag: FlagId,
         /// The lane that waits for the reply.
         lane: u32,
     },
-    /// From the flag's manager: the thread has a post.
+    /// From the flag's manager: the thread has consumed a post.
     Taken {
         /// The flag.
         flag: FlagId,
     },
-    /// To every server: the sending rank's threads have ended, and none of its requests is under way.
+    /// To every server: the sending rank's threads have ended, and none of its requests is in flight.
     Detach,
 }
 
 impl Message {
-    /// The minipage whose bytes follow, if any.
+    /// Returns the minipage whose bytes follow the message, if any.
     pub fn carries(&self) -> Option<Minipage> {
         match *self {
             Self::Data { minipage, .. } | Self::Pushed { minipage } => Some(minipage),

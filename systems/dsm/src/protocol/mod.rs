@@ -1,15 +1,16 @@
 //! The coherence protocol as a pure state machine: single writer or multiple readers, sequentially
-//! consistent, one manager for each minipage, which stays busy until the requester has acknowledged
+//! consistent, with one manager for each minipage, which stays busy until the requester has acknowledged
 //! (Itzkovitz & Schuster 1999 §2; Li & Hudak 1989).
 //!
-//! It knows no machine: messages come in, [`Action`]s come out **in the order in which they must be done**,
-//! and the drivers (threads and processes, virtual time, the [`model`] checker) give them their meaning.
+//! It does no I/O: it takes messages and returns [`Action`]s **in the order in which they must be
+//! performed**. The drivers (threads and processes, virtual time, the [`model`] checker) perform them.
 //! States, sequences and races: `README.md`.
 //!
-//! - [`Message`], [`Want`]: what travels. [`Hosts`]: sets of ranks. [`Homes`]: which rank manages what.
-//! - [`Word`]: what the threads of a rank and its server share about one minipage.
-//! - [`Client`]: a thread that faults, pushes, frees or locks. [`Server`]: what a rank answers at any time.
-//! - [`Directory`], [`Locks`], [`Flags`]: what a manager knows.
+//! - [`Message`], [`Want`]: the messages. [`Hosts`]: sets of ranks. [`Homes`]: which rank manages what.
+//! - [`Word`]: the state of a minipage that the threads of a rank and its server share.
+//! - [`Client`]: a thread that faults, pushes, frees or locks. [`Server`]: a rank's server, which answers at
+//!   any time.
+//! - [`Directory`], [`Locks`], [`Flags`]: a manager's state.
 
 mod action;
 mod client;
@@ -39,7 +40,7 @@ pub use word::{Begin, Ended, Word};
 
 use foregather_machine::{Cause, Error, Rank};
 
-/// The error about a peer that sent what no peer sends.
+/// Returns the error for a peer that sent an invalid message.
 #[cold]
 fn garbled<T>(from: Rank, what: &'static str) -> Result<T, Error> {
     Err(Cause::ProtocolViolation { from, what }.into())

@@ -1,4 +1,4 @@
-//! What a rank answers at any time: as a manager, as a holder of copies, and for its own prefetches.
+//! A rank's server, which answers as a manager, as a holder of copies, and for its own prefetches.
 use super::holder::hold;
 use super::settle::settle;
 use super::{Action, Directory, Flags, Homes, Hosts, Locks, Message, garbled, server_of};
@@ -6,8 +6,8 @@ use foregather_machine::{Address, Error, Rank};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
-/// The server of one rank. It does at once what it would send to itself: a manager that owns the minipage
-/// saves a hop.
+/// The server of one rank. It handles messages to itself at once, so a manager that owns the minipage saves a
+/// hop.
 #[derive(Clone, Debug)]
 pub struct Server {
     me: Rank,
@@ -21,18 +21,18 @@ pub struct Server {
 }
 
 impl Server {
-    /// The server of rank `me`, which manages its part of the minipages and locks; there are as many flags as
-    /// locks.
+    /// Creates the server of rank `me`, which manages its part of the minipages and locks. There are as many
+    /// flags as locks.
     pub fn new(homes: Homes, me: Rank, minipages: u32, locks: u32) -> Self {
         let (directory, flags) = (Directory::new(homes, me, minipages), Flags::new(homes, me, locks));
         let locks = Locks::new(homes, me, locks);
         Self { me, homes, directory, locks, flags, gone: Hosts::NONE, inbox: VecDeque::new() }
     }
 
-    /// Takes one message. All its actions are to be done, in order, before the next message is taken.
+    /// Takes one message. All its actions must be performed, in order, before the next message is taken.
     ///
     /// # Errors
-    /// For a message that no peer of this protocol sends.
+    /// For a message that no correct peer sends.
     pub fn step(&mut self, from: Address, message: Message, act: &mut impl FnMut(Action)) -> Result<(), Error> {
         if from.rank >= self.homes.hosts() {
             return garbled(from.rank, "messages although it does not share this memory");
@@ -51,22 +51,22 @@ impl Server {
         Ok(())
     }
 
-    /// Whether all ranks have said that they ask no more.
+    /// Returns whether all ranks have detached.
     pub fn is_finished(&self) -> bool {
         self.gone == Hosts::all(self.homes.hosts())
     }
 
-    /// What this rank knows as a manager of minipages.
+    /// Returns this rank's state as a manager of minipages.
     pub fn directory(&self) -> &Directory {
         &self.directory
     }
 
-    /// What this rank knows as a manager of locks.
+    /// Returns this rank's state as a manager of locks.
     pub fn locks(&self) -> &Locks {
         &self.locks
     }
 
-    /// What this rank knows as a manager of flags.
+    /// Returns this rank's state as a manager of flags.
     pub fn flags(&self) -> &Flags {
         &self.flags
     }

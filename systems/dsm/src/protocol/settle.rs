@@ -1,11 +1,11 @@
-//! The effect of a reply on this rank's copy, for a thread that waits for it and for a server that
-//! prefetches.
+//! The effect of a reply on this rank's copy, for a thread that waits for it or for a server that prefetches.
 use super::{Action, Homes, Message, server_of};
 use crate::{Access, Minipage};
 
-/// The actions of a reply; `false` if it is another message.
+/// Calls `act` with the actions for a reply. Returns false if it is another message.
 ///
-/// The bytes are in before the view opens, the view is open before the word says so, and the manager is told
+/// The bytes are written before the view opens, the view opens before the word changes, and the manager is
+/// informed last, because it may then serve the next request.
 /// last: only then may it serve the next request.
 pub(super) fn settle(homes: &Homes, message: &Message, act: &mut impl FnMut(Action)) -> bool {
     match *message {

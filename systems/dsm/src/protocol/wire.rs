@@ -1,4 +1,4 @@
-//! A message as bytes: a head of fixed length, every field in a place of its own, little end first.
+//! A message as bytes: a header of fixed length with little-endian fields.
 //!
 //! | byte | 0 | 1 | 2-3 | 4-7 | 8-11 | 12-15 | 16-23 |
 //! |---|---|---|---|---|---|---|---|
@@ -7,7 +7,7 @@ use super::{FlagId, Hosts, LockId, Message, Want, garbled};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Error, Rank};
 
-/// All fields of all messages; unused ones are zero.
+/// The fields of all messages; unused ones are zero.
 #[derive(Default, PartialEq)]
 struct Head {
     kind: u8,
@@ -19,10 +19,10 @@ struct Head {
 }
 
 impl Message {
-    /// The bytes of a packed message.
+    /// The size of a packed message in bytes.
     pub const LEN: usize = 24;
 
-    /// The message as it travels.
+    /// Encodes the message.
     pub fn pack(&self) -> [u8; Self::LEN] {
         let head = self.head();
         let mut bytes = [0; Self::LEN];
@@ -35,11 +35,11 @@ impl Message {
         bytes
     }
 
-    /// Reads what `from` packed at the start of `bytes`; the bytes behind [`Message::LEN`] belong to the
+    /// Decodes a message from `from` at the start of `bytes`. The bytes after [`Message::LEN`] belong to the
     /// minipage.
     ///
     /// # Errors
-    /// For everything that [`Message::pack`] does not make.
+    /// For everything that [`Message::pack`] does not produce.
     pub fn unpack(from: Rank, bytes: &[u8]) -> Result<Self, Error> {
         let Some(bytes) = bytes.first_chunk::<{ Self::LEN }>() else { return garbled(from, "a message that is cut off") };
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);

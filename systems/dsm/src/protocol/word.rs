@@ -1,15 +1,15 @@
-//! What the threads of a rank and its server share about one minipage: the access it allows, and whether a
-//! thread asks for more.
+//! The state of a minipage that the threads of a rank and its server share: the access that it allows, and
+//! whether a thread has requested more.
 //!
-//! Pure functions on 32 bits; callers apply each by compare-and-swap and begin again if it fails. Only the
-//! holder of *pending* and the server change the access, and never both at a time, since the manager is busy
-//! for one of them.
+//! These are pure functions on 32 bits. Callers apply each with a compare-and-swap, and start again if it
+//! fails. Only the holder of *pending* and the server change the access, and never both at once, because the
+//! manager serves only one request for the minipage at a time.
 use crate::Access;
 
 const ACCESS: u32 = 0b11;
-/// A request is under way: one at a time; other threads that need the minipage wait for it.
+/// A request is pending. There is one at a time; other threads that need the minipage wait for it.
 const PENDING: u32 = 1 << 2;
-/// That request is a prefetch: no thread waits for its reply unless it faults.
+/// The pending request is a prefetch: no thread waits for its reply unless it faults.
 const PREFETCH: u32 = 1 << 3;
 /// A thread sleeps on this word, or is about to.
 const SLEEPERS: u32 = 1 << 4;
@@ -18,40 +18,40 @@ const SLEEPERS: u32 = 1 << 4;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Word(u32);
 
-/// How a thread that needs more access begins.
+/// What a thread that needs more access must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// Store this word and, if that succeeded, send the request: the minipage is *pending*.
+    /// Store this word and, if that succeeds, send the request: the minipage is *pending*.
     Go(Word),
     /// Another thread was faster: try the instruction again.
     Already,
-    /// Store this word if it differs, sleep until it changes, and begin again.
+    /// Store this word if it differs, sleep until it changes, and start again.
     Wait(Word),
 }
 
-/// The word after a request has ended.
+/// The word after a request has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The word to store.
     pub word: Word,
-    /// Whether all threads that sleep on it are to be woken then.
+    /// Whether all threads that sleep on it must be woken.
     pub wake: bool,
-    /// Whether it was a prefetch: one fewer is under way.
+    /// Whether it was a prefetch, so that one fewer is in flight.
     pub prefetched: bool,
 }
 
 impl Word {
-    /// Reads a word as it is stored.
+    /// Reads a word from its stored form.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// The word as it is stored.
+    /// Returns the stored form of the word.
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// What the rank may do with its copy. It never promises more than the view allows.
+    /// Returns the access of the rank to its copy. It never promises more than the view allows.
     pub const fn access(self) -> Access {
         match self.0 & ACCESS {
             0 => Access::None,
@@ -60,17 +60,17 @@ impl Word {
         }
     }
 
-    /// Whether a request is under way.
+    /// Returns whether a request is pending.
     pub const fn is_pending(self) -> bool {
         self.0 & PENDING != 0
     }
 
-    /// Whether a prefetch is under way.
+    /// Returns whether a prefetch is pending.
     pub const fn is_prefetch(self) -> bool {
         self.0 & PREFETCH != 0
     }
 
-    /// A thread needs this access: after a fault, or ahead of one.
+    /// Returns how a thread that needs this access must proceed, after a fault or ahead of one.
     pub fn begin(self, need: Access, prefetch: bool) -> Begin {
         if self.access() >= need {
             Begin::Already
@@ -81,22 +81,23 @@ impl Word {
         }
     }
 
-    /// The server closes the copy or makes it read-only, **before** it changes the view. Threads that ask for
-    /// more go on waiting.
+    /// Returns the word when the server closes the copy or makes it read-only, **before** it changes the
+    /// view. Threads that have requested more keep waiting.
     #[must_use]
     pub fn lower(self, to: Access) -> Self {
         self.with(self.access().min(to))
     }
 
-    /// The server has opened a copy that no thread here asked for. A request that is under way stays so;
-    /// sleepers check whether this copy will do.
+    /// Returns the word when the server has opened a copy that no thread here requested. A pending request
+    /// stays pending; sleepers check whether this copy is enough.
     #[must_use]
     pub fn raise(self, to: Access) -> Ended {
         let word = self.with(self.access().max(to));
         Ended { word: Self(word.0 & !SLEEPERS), wake: self.0 & SLEEPERS != 0, prefetched: false }
     }
 
-    /// The request has ended, **after** the view was opened; `None`: it was refused.
+    /// Returns the word when the request has completed, **after** the view was opened; `None` if it was
+    /// refused.
     #[must_use]
     pub fn end(self, access: Access) -> Ended {
         let Ended { word, wake, .. } = self.raise(access);

@@ -1,9 +1,10 @@
-//! Minipages other than the run's: neighbours put together, as in a system whose unit is the page.
+//! Replays with larger minipages than the run's: neighbours are merged, as in a system whose unit is the
+//! page.
 use crate::Minipage;
 use crate::journal::{Journal, Operation};
 use crate::memory::Site;
 
-/// Which minipage of the replay each minipage of the run belongs to, and the lengths of the former.
+/// Maps each minipage of the run to a minipage of the replay, and stores the lengths of the latter.
 #[derive(Clone, Debug)]
 pub struct Grain {
     now: Vec<u32>,
@@ -11,19 +12,19 @@ pub struct Grain {
 }
 
 impl Grain {
-    /// Each minipage remains itself.
+    /// Keeps each minipage as it is.
     pub fn minipages(sites: &[Site], count: u32) -> Self {
         Self::of(sites, count, |_| 1)
     }
 
-    /// Puts together as many neighbours of one allocation site as fit into a page of `page_bytes` bytes; a
-    /// longer minipage stays whole.
+    /// Merges as many neighbours of one allocation site as fit into a page of `page_bytes` bytes. A longer
+    /// minipage stays whole.
     pub fn pages(sites: &[Site], count: u32, page_bytes: u32) -> Self {
         Self::of(sites, count, |bytes| (page_bytes / bytes.max(1)).max(1) as usize)
     }
 
     fn of(sites: &[Site], count: u32, together: impl Fn(u32) -> usize) -> Self {
-        // No thread touches minipages without a site.
+        // No thread accesses minipages without a site.
         let mut grain = Self { now: (0..count).collect(), bytes: vec![0; count as usize] };
         for site in sites {
             let bytes = site.unit_bytes * site.level;
@@ -36,17 +37,17 @@ impl Grain {
         grain
     }
 
-    /// The lengths of the minipages of the replay, in bytes.
+    /// Returns the lengths of the minipages of the replay, in bytes.
     pub fn bytes(&self) -> &[u32] {
         &self.bytes
     }
 
-    /// The minipage of the replay that a minipage of the run belongs to.
+    /// Returns the minipage of the replay that contains a minipage of the run.
     pub fn of_minipage(&self, minipage: Minipage) -> Minipage {
         Minipage(self.now[minipage.0 as usize])
     }
 
-    /// The journal of a thread that did the same with these minipages.
+    /// Converts a journal to the minipages of the replay.
     #[must_use]
     pub fn applied(&self, mut journal: Journal) -> Journal {
         for event in &mut journal.events {

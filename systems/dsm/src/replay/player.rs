@@ -10,15 +10,15 @@ use foregather_message::Messenger;
 
 /// The only thread of a rank.
 pub struct Player<'r, F: Fabric> {
-    /// What it shares with its server.
+    /// The state that it shares with its server.
     pub node: &'r Node<F::Cpu, Sizes>,
-    /// Asks for minipages.
+    /// Requests minipages.
     pub requester: Requester<F>,
-    /// Carries the barriers.
+    /// Carries the barriers' messages.
     pub messenger: &'r Messenger<F>,
     /// The barrier algorithm.
     pub barrier: Barrier,
-    /// How many prefetches may be under way; 0 to leave them out.
+    /// The maximum number of prefetches in flight; 0 omits prefetches.
     pub prefetches: u32,
     /// Whether it repeats the pushes.
     pub pushes: bool,
@@ -26,26 +26,26 @@ pub struct Player<'r, F: Fabric> {
     pub pace_percent: u64,
 }
 
-/// Where a thread's time went, from [`Operation::Start`] on.
+/// How a thread's time was spent, from [`Operation::Start`] on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeSpent {
-    /// All of it.
+    /// The total time.
     pub span: Nanos,
     /// How long it would have computed on a processor of its own.
     pub computed: Nanos,
-    /// What it waited for, with all that faults cost.
+    /// What it waited for, including all costs of faults.
     pub waited: Stats,
-    /// Prefetches and pushes that it asked for.
+    /// The number of prefetches and pushes that it requested.
     pub hints: u64,
     /// How long these took.
     pub hinted: Nanos,
 }
 
 impl<F: Fabric> Player<'_, F> {
-    /// Does what the journal says.
+    /// Replays the journal.
     ///
     /// # Errors
-    /// When a rank is lost, or the journal belongs to another job.
+    /// If a rank is lost, or the journal belongs to another job.
     pub async fn run(&mut self, journal: &Journal) -> Result<TimeSpent, Error> {
         let mut played = TimeSpent::default();
         let mut began = self.requester.lane().now();
@@ -106,7 +106,7 @@ impl<F: Fabric> Player<'_, F> {
         Ok(())
     }
 
-    /// Touches a minipage: a fault, if the word grants less.
+    /// Accesses a minipage; faults if the word grants less.
     async fn touch(&mut self, minipage: Minipage, access: Access) -> Result<Option<WaitKind>, Error> {
         if self.node.word(minipage).access() >= access {
             return Ok(None);
@@ -125,7 +125,7 @@ impl<F: Fabric> Player<'_, F> {
         Ok(())
     }
 
-    /// The time since `began`, with what is owed for it.
+    /// Returns the time since `began`, including outstanding costs.
     async fn paid(&self, began: Nanos) -> Nanos {
         let lane = self.requester.lane();
         lane.delay(Nanos::ZERO).await;

@@ -1,27 +1,27 @@
-//! The costs of touching shared memory, besides messages and computing.
+//! The costs of accessing shared memory, without messages and computing.
 use foregather_machine::Nanos;
 
-/// Prices of a machine and of a system on it.
+/// The costs of one system on one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// From the touch until the handler runs, and back.
+    /// From the access until the handler runs, and back.
     pub fault: Nanos,
-    /// To look up a page's protection, once for each fault.
+    /// Looking up a page's protection, once for each fault.
     pub inquiry: Nanos,
-    /// To open a page, or to allow more.
+    /// Opening a page, or allowing more access.
     pub open: Nanos,
-    /// To make a page read-only.
+    /// Making a page read-only.
     pub downgrade: Nanos,
-    /// To close a page.
+    /// Closing a page.
     pub close: Nanos,
-    /// To find a minipage in its table, at every rank that answers a message about it.
+    /// Finding a minipage in its table, on every rank that handles a message about it.
     pub lookup: Nanos,
-    /// The rest of a fault's cost: fitted to a whole one.
+    /// The rest of a fault's cost, fitted to a complete one.
     pub residual: Nanos,
 }
 
 impl Profile {
-    /// All costs zero: for counts.
+    /// All costs are zero, for counting.
     pub const FREE: Self = Self {
         fault: Nanos::ZERO,
         inquiry: Nanos::ZERO,
@@ -32,10 +32,10 @@ impl Profile {
         residual: Nanos::ZERO,
     };
 
-    /// Millipage on Windows NT (Itzkovitz & Schuster 1999, Table 1): all but the residual are its numbers.
-    /// The residual is what remains of the 204 us of a read of 128 bytes without these and the messages; the
-    /// paper does not say where it goes. (Threads that wake each other through the system, and the handler's
-    /// own bookkeeping, would be of that order.)
+    /// Millipage on Windows NT (Itzkovitz & Schuster 1999, Table 1): all except the residual are its numbers.
+    /// The residual is what remains of the 204 us of a 128-byte read without these and the messages; the
+    /// paper does not explain it. (Threads that wake each other through the system, and the handler's own
+    /// bookkeeping, would be of that order.)
     pub const MILLIPAGE_1999: Self = Self {
         fault: Nanos::from_us(26),
         inquiry: Nanos::from_us(7),
@@ -46,8 +46,8 @@ impl Profile {
         residual: Nanos::ZERO,
     };
 
-    /// This system with userfaultfd on a virtual machine of 2025, as measured alone: a signal and its return,
-    /// then one call.
+    /// This system with userfaultfd on a virtual machine of 2025, measured on an idle machine: a signal and
+    /// its return, then one system call.
     pub const USERFAULT_2025: Self = Self {
         fault: Nanos(1_504),
         inquiry: Nanos::ZERO,
@@ -58,7 +58,7 @@ impl Profile {
         residual: Nanos::ZERO,
     };
 
-    /// What a thread pays for each fault before it asks.
+    /// Returns the cost of each fault before its request is sent.
     pub(super) fn before(&self) -> Nanos {
         self.fault + self.inquiry + self.residual
     }

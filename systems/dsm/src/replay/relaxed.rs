@@ -1,53 +1,53 @@
-//! What WATER would cost under a relaxed consistency of pages: a model of lazy release consistency with
-//! several writers to a page (Keleher, Cox, Dwarkadas & Zwaenepoel, TreadMarks, USENIX winter 1994), counted
-//! from journals, at the paper's prices.
+//! The cost of WATER under a relaxed consistency of pages: a model of lazy release consistency with several
+//! writers per page (Keleher, Cox, Dwarkadas & Zwaenepoel, TreadMarks, USENIX winter 1994), computed from
+//! journals with the paper's costs.
 //!
-//! The first writer of a page copies it (its *twin*). Locks and barriers only tell which pages were written
-//! (*notices*); the host that comes to such a page then asks its writers for what they changed, and only now
-//! they compare it with the twin (a *diff*). Kinder than a real one: a page that is written on needs no
-//! second notice, and keeping notices and diffs costs nothing.
+//! The first write to a page copies it (its *twin*). Locks and barriers only transfer which pages were
+//! written (*notices*). A host that accesses such a page then requests the changes from its writers, which
+//! only now compare it with the twin (a *diff*). The model is more favourable than a real system: a page that
+//! is written again needs no second notice, and storing notices and diffs costs nothing.
 use crate::journal::{Event, Journal, Operation};
 use crate::{Access, Minipage};
 use foregather_machine::Nanos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What things take.
+/// The costs of operations.
 #[derive(Clone, Copy, Debug)]
 pub struct RelaxedPrices {
-    /// A first write where there is a copy: a fault, and the page is opened.
+    /// The first write to a page that has a copy: a fault, and opening the page.
     pub write: Nanos,
-    /// To copy a page.
+    /// Copying a page.
     pub twin: Nanos,
-    /// A fault whose page must be brought up to date by one writer, but for the bytes of what it changed.
+    /// A fault on a page that one writer must bring up to date, without the transfer of the changed bytes.
     pub fetch: Nanos,
-    /// Each further writer, asked at the same time.
+    /// Each further writer, requested at the same time.
     pub further: Nanos,
-    /// 4096 of these bytes.
+    /// Transferring 4096 changed bytes.
     pub page: Nanos,
-    /// To find out what has changed in a page.
+    /// Finding the changes in a page.
     pub diff: Nanos,
-    /// What a request takes from the host that is asked, beside that.
+    /// The remaining cost of a request for the host that serves it.
     pub serve: Nanos,
-    /// A page of which a notice tells is closed.
+    /// Closing a page because of a notice.
     pub close: Nanos,
-    /// A lock: for the host that had it last, and for others.
+    /// A lock, for the host that had it last and for others.
     pub lock: [Nanos; 2],
-    /// A barrier of one host, and for each further one.
+    /// A barrier of one host, and each further host.
     pub barrier: [Nanos; 2],
 }
 
-/// A run under relaxed consistency, in numbers.
+/// The statistics of a run under relaxed consistency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relaxed {
-    /// From the start of the clock until the slowest host was through.
+    /// From the start of the clock until the slowest host finished.
     pub span: Nanos,
     /// Pages that were brought up to date.
     pub fetches: u64,
-    /// Twins that were made.
+    /// Twins that were created.
     pub twins: u64,
-    /// Diffs that were made.
+    /// Diffs that were created.
     pub diffs: u64,
-    /// Changed bytes that travelled.
+    /// Changed bytes that were transferred.
     pub bytes: u64,
 }
 
@@ -61,29 +61,29 @@ enum State {
 /// What a host has done to a page that it wrote to.
 #[derive(Clone, Default)]
 struct Written {
-    /// Bytes changed since the twin was made; `None`: there is no twin.
+    /// Bytes changed since the twin was created; `None` if there is no twin.
     since_twin: Option<u32>,
-    /// The last of its intervals that a notice tells of.
+    /// The last of its intervals that a notice contains.
     noticed: u32,
-    /// Its diffs: the interval that each reaches to, and its bytes.
+    /// Its diffs: the interval up to which each reaches, and its bytes.
     diffs: Vec<(u32, u32)>,
 }
 
 struct Host<'j> {
     clock: Nanos,
     began: Nanos,
-    /// What others took from it while it computes.
+    /// The time that others took from it while it computes.
     stolen: Nanos,
     state: State,
     rest: std::slice::Iter<'j, Event>,
-    /// How many intervals of each host it knows; of its own, how many have ended.
+    /// How many intervals of each host it knows; for itself, how many have ended.
     knows: Vec<u32>,
-    /// What it wrote to in this interval.
+    /// The pages that it wrote to in this interval.
     now: BTreeSet<u32>,
     written: BTreeMap<u32, Written>,
-    /// Pages of which notices told, and whose they are.
+    /// Pages for which there are notices, and the hosts that wrote them.
     outdated: BTreeMap<u32, BTreeSet<usize>>,
-    /// By page and writer: up to which interval it has what was changed.
+    /// By page and writer: the interval up to which it has the changes.
     got: BTreeMap<(u32, usize), u32>,
 }
 
@@ -95,22 +95,22 @@ struct Lock {
     knows: Vec<u32>,
 }
 
-/// All hosts, and what they have told each other.
+/// All hosts, and the notices they have exchanged.
 struct Model<'j> {
     prices: RelaxedPrices,
     hosts: Vec<Host<'j>>,
     locks: BTreeMap<u32, Lock>,
-    /// By host and interval: the pages it wrote to.
+    /// By host and interval: the pages that it wrote to.
     notices: Vec<Vec<Vec<u32>>>,
     bytes: &'j [u32],
     sum: Relaxed,
 }
 
-/// The journals of one thread a host, on pages of such lengths, which compute `pace_percent` of what is
-/// written there.
+/// Computes the run of these journals, with one thread per host and pages of these lengths. The threads
+/// compute for `pace_percent` of the recorded time.
 ///
 /// # Errors
-/// If they wait for flags, which this model does not have, or for each other forever.
+/// If they wait for flags, which this model does not support, or for each other forever.
 pub fn relax(journals: &[Journal], bytes: &[u32], pace_percent: u64, prices: &RelaxedPrices) -> Result<Relaxed, String> {
     let count = journals.len();
     let host = |journal| Host::new(journal, count);
@@ -198,10 +198,10 @@ impl Model<'_> {
         Ok(())
     }
 
-    /// Brings a page up to date, if a notice has told that it is not. `true` if so.
+    /// Brings a page up to date if a notice says that it is outdated. Returns whether it was.
     fn update(&mut self, number: usize, page: u32) -> bool {
         let Some(writers) = self.hosts[number].outdated.remove(&page) else { return false };
-        // What it changed itself must not get lost.
+        // Its own changes must not get lost.
         let mut takes = self.prices.fetch + if self.compare(number, page) { self.prices.diff } else { Nanos::ZERO };
         let (mut bytes, mut compared) = (0, false);
         for &writer in &writers {
@@ -226,18 +226,18 @@ impl Model<'_> {
         true
     }
 
-    /// Takes a host's processor for so long; one that waits does not miss it.
+    /// Takes a host's processor for that time; a host that waits does not notice.
     fn steal(&mut self, number: usize, span: Nanos) {
         let host = &mut self.hosts[number];
         host.stolen += if host.state == State::Runs { span } else { Nanos::ZERO };
     }
 
-    /// Makes a diff of a page and drops its twin, if there is one.
+    /// Creates a diff of a page and drops its twin. Returns whether there was one.
     fn compare(&mut self, number: usize, page: u32) -> bool {
         let length = self.bytes[page as usize];
         let host = &mut self.hosts[number];
         let open = host.now.contains(&page);
-        // What it has written since the last release is told of by its next interval.
+        // Its next interval announces what it has written since the last release.
         let until = host.knows[number] + u32::from(open);
         let Some(written) = host.written.get_mut(&page) else { return false };
         let Some(bytes) = written.since_twin.take() else { return false };
@@ -252,7 +252,7 @@ impl Model<'_> {
         let written = host.written.entry(page).or_default();
         if written.since_twin.is_none() {
             self.sum.twins += 1;
-            // A fault that brought the page opens it to write, too.
+            // A fault that fetched the page also opens it for writing.
             host.clock += if fetched { twin } else { write + twin };
         }
         written.since_twin = Some(written.since_twin.unwrap_or(0) + bytes);
@@ -271,7 +271,7 @@ impl Model<'_> {
         self.notices[number].push(std::mem::take(&mut host.now).into_iter().collect());
     }
 
-    /// A host learns what another knew.
+    /// Adds what another host knew to what a host knows.
     fn learn(&mut self, number: usize, knew: &[u32]) {
         let host = &mut self.hosts[number];
         for (writer, (knows, &knew)) in host.knows.iter_mut().zip(knew).enumerate().filter(|&(writer, _)| writer != number) {
@@ -294,7 +294,7 @@ impl Model<'_> {
         self.learn(number, &knew);
     }
 
-    /// All are at a barrier: they go on, and know everything.
+    /// Passes a barrier: all hosts continue, and know everything.
     fn meet(&mut self) {
         let locked = self.locks.values().flat_map(|lock| &lock.queue).count();
         let waiting = self.hosts.iter().filter(|host| host.state == State::Waits).count() - locked;
@@ -349,10 +349,10 @@ mod tests {
         let writes = |bytes| vec![touch(Write, bytes), touch(Write, bytes), Operation::Barrier, Operation::Barrier];
         let reads = vec![Operation::Barrier, touch(Read, 8), touch(Read, 8), Operation::Barrier];
         let all = relax(&journals([writes(8), writes(100), reads]), &[4_096], 100, &PRICES).unwrap();
-        // Each wrote its bytes twice over, and no host fetched anything but the reader, once, from both.
+        // Each wrote its bytes twice, and only the reader fetched, once from both.
         assert_eq!(all, Relaxed { span: all.span, fetches: 1, twins: 2, diffs: 2, bytes: 216 });
         // It computes before three events of the writers and four of its own; its page is closed, and brought
-        // up to date by a diff of each.
+        // up to date by one diff from each.
         let fetch = 100 + 10 + 1_000 + 216;
         assert_eq!(all.span.0, 7_000_000 + 1 + 100_000 + fetch);
     }
@@ -361,7 +361,7 @@ mod tests {
     fn a_lock_hands_on_only_what_its_last_owner_knew() {
         use Access::{Read, Write};
         let first = vec![Operation::Lock(1), touch(Write, 8), Operation::Unlock(1), Operation::Barrier];
-        // It takes the same lock later, since it computes for longer; or another one.
+        // It takes the same lock later, because it computes longer; or it takes another lock.
         let then = |lock| {
             vec![
                 Operation::Start,

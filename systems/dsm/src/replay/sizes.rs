@@ -1,4 +1,4 @@
-//! Minipages of which only the lengths are known: their bytes travel, but no thread reads them.
+//! Minipages of which only the lengths are known: their bytes are transferred, but no thread reads them.
 use super::profile::Profile;
 use crate::node::PageStore;
 use crate::protocol::{Action, Message};
@@ -6,7 +6,7 @@ use crate::{Access, Minipage};
 use foregather_machine::{Error, Nanos};
 use std::sync::Arc;
 
-/// Lengths of minipages, and what handling them costs.
+/// The lengths of minipages, and the costs of handling them.
 #[derive(Clone, Debug)]
 pub struct Sizes {
     bytes: Arc<[u32]>,
@@ -14,17 +14,17 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Minipages 0, 1 and so on of these lengths, in bytes.
+    /// Creates minipages 0, 1 and so on of these lengths, in bytes.
     pub fn new(bytes: impl Into<Arc<[u32]>>, profile: Profile) -> Self {
         Self { bytes: bytes.into(), profile }
     }
 
-    /// How many minipages there are.
+    /// Returns the number of minipages.
     pub fn count(&self) -> u32 {
         self.bytes.len() as u32
     }
 
-    /// The costs.
+    /// Returns the costs.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -43,9 +43,9 @@ impl PageStore for Sizes {
         Ok(())
     }
 
-    /// The receiver of a message looks up its minipage. It pays before anything goes out that follows from
-    /// the message; for the answer to an invalidation, from which mostly nothing follows, when it is asked
-    /// for.
+    /// Returns the cost of an action. The receiver of a message looks up its minipage, and pays for it before
+    /// it sends anything in response. For the acknowledgement of an invalidation, which usually has no
+    /// response, it pays when it receives the invalidation.
     fn toll(&self, action: &Action) -> Nanos {
         let Profile { open, downgrade, close, lookup, .. } = self.profile;
         match action {

@@ -1,5 +1,5 @@
-//! Journals replayed on the table of `conformance`, in any order of deliveries: the faults are those of the
-//! protocol, whatever the order.
+//! Replays journals on the simulated fabric of `conformance`, in any order of deliveries: the faults must be
+//! those of the protocol.
 use super::{Player, Profile, Sizes, TimeSpent};
 use crate::journal::{Event, Journal, Operation};
 use crate::node::{Node, Requester, WaitKind, serve};
@@ -37,7 +37,7 @@ enum End {
 
 type Program<'t> = Pin<Box<dyn Future<Output = Result<End, Error>> + 't>>;
 
-/// Replays one journal a rank; returns where the threads' time went, and what the managers counted of the
+/// Replays one journal per rank. Returns how the threads' time was spent, and the managers' counts of the
 /// first minipages.
 fn replay(seed: u64, journals: &[Journal], prefetches: u32) -> (Vec<TimeSpent>, Vec<(Minipage, Counts)>) {
     let ranks = journals.len() as u32;
@@ -95,7 +95,7 @@ fn a_touch_is_a_fault_if_and_only_if_the_copy_does_not_allow_it() {
     let journals = [writer, others[0].clone(), others[1].clone()];
     for seed in 0..30 {
         let (threads, counts) = replay(seed, &journals, 0);
-        // Behind the second barrier one rank upgrades, while two read: the order decides whether they still
+        // After the second barrier, one rank upgrades while two read: the order decides whether they still
         // have a copy by then.
         assert_eq!(threads[0].waited.count(WaitKind::WriteFault), 1, "seed {seed}");
         assert_eq!(faults(&threads[1]), [1, 0, 1, 2], "seed {seed}");

@@ -1,8 +1,8 @@
-//! Gives out minipages of any size: first fit over the pages of the object, then over the views of that page.
+//! Allocates minipages of any size: first fit over the pages of the object, then over the views of each page.
 //!
-//! Two minipages never share a byte, nor a page of a view. A minipage that fits into a page lies within one;
-//! a longer one begins at a page and is contiguous, and the rest of its last page goes to other minipages, in
-//! other views. The same calls give the same places on every rank: nothing here depends on anything else.
+//! Two minipages never share a byte or a page of a view. A minipage that fits into a page lies within one. A
+//! longer one begins at a page and is contiguous, and the rest of its last page can be used by other
+//! minipages, in other views. The same calls return the same locations on every rank.
 use super::layout::{Extent, GRAIN, PAGE};
 use super::table::MinipageTable;
 use crate::Minipage;
@@ -13,12 +13,12 @@ use std::sync::Arc;
 /// A request for an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// How many bytes; rounded up to a multiple of [`GRAIN`].
+    /// The number of bytes, rounded up to a multiple of [`GRAIN`].
     pub bytes: usize,
-    /// The place in the program: only allocations of one site and size are chunked with each other.
+    /// The location in the program: only allocations of the same site and size are chunked together.
     pub site: u32,
-    /// How many consecutive allocations make one minipage (the chunking level of section 5 of the paper); 1
-    /// for one each.
+    /// How many consecutive allocations form one minipage (the chunking level of section 5 of the paper); 1
+    /// for a minipage each.
     pub chunk: u32,
 }
 
@@ -27,13 +27,13 @@ pub struct Wish {
 pub struct Allocation {
     /// The unit of sharing that it belongs to.
     pub minipage: Minipage,
-    /// Its own bytes: all of the minipage, or its part of a chunk.
+    /// Its own bytes: the whole minipage, or its part of a chunk.
     pub extent: Extent,
     /// Whether the minipage is a new one.
     pub new: bool,
 }
 
-/// A minipage that further allocations of its site and size go to.
+/// A minipage that receives further allocations of its site and size.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     minipage: Minipage,
@@ -41,31 +41,31 @@ struct Chunk {
     level: u32,
 }
 
-/// Hands out the bytes of a space of given pages and views.
+/// Allocates the bytes of a space with given pages and views.
 #[derive(Debug)]
 pub struct Allocator {
     table: Arc<MinipageTable>,
     pages: usize,
     views: u32,
-    /// For each page, which bytes are taken: disjoint ranges in order. Pages beyond these were never used.
+    /// For each page: the used bytes, as disjoint sorted ranges. Pages beyond these were never used.
     taken: Vec<Vec<(u16, u16)>>,
-    /// For each number that was ever given, how many of its allocations are not freed.
+    /// For each number that was ever assigned: how many of its allocations have not been freed.
     live: Vec<u32>,
-    /// Numbers to be reused, from the last one on.
+    /// Numbers that can be reused, last one first.
     spare: Vec<Minipage>,
     /// By size: no page before this one has room for it.
     from: BTreeMap<usize, u32>,
     chunks: BTreeMap<(u32, usize), Chunk>,
-    /// The minipages of allocations that are not freed, by first byte.
+    /// The minipages of allocations that have not been freed, by first byte.
     given: BTreeMap<usize, Minipage>,
 }
 
 impl Allocator {
-    /// Makes the allocator of an object of that many pages, seen through that many views.
+    /// Creates the allocator of an object of that many pages, seen through that many views.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for no pages or views, or more than can be counted; [`Cause::Unavailable`] if there
-    /// is no memory for its table.
+    /// [`Cause::Setting`] for no pages or views, or too many; [`Cause::Unavailable`] if there is no memory
+    /// for its table.
     pub fn new(pages: u32, views: u32) -> Result<Self, Error> {
         if pages == 0 || views == 0 || u64::from(pages) * u64::from(views) >= u64::from(u32::MAX) || views >= 1 << 16 {
             let needs = "at least one of each, fewer than 65536 views, and fewer than 2^32 - 1 pages of all views";
@@ -84,20 +84,20 @@ impl Allocator {
         })
     }
 
-    /// The table of all minipages, for handlers that must not wait.
+    /// Returns the table of all minipages, for handlers that must not wait.
     pub fn table(&self) -> &Arc<MinipageTable> {
         &self.table
     }
 
-    /// All numbers that were ever given are below this.
+    /// Returns an upper bound of all numbers that were ever assigned.
     pub fn numbers(&self) -> u32 {
         self.live.len() as u32
     }
 
-    /// Finds room.
+    /// Allocates bytes.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for no bytes or a chunking level of 0, [`Cause::Unavailable`] if there is no room.
+    /// [`Cause::Setting`] for 0 bytes or a chunking level of 0, [`Cause::Unavailable`] if there is no room.
     pub fn allocate(&mut self, wish: Wish) -> Result<Allocation, Error> {
         if wish.bytes == 0 || wish.chunk == 0 {
             let needs = "at least 1 byte, and a chunking level of at least 1";
@@ -131,8 +131,8 @@ impl Allocator {
         Ok(Allocation { minipage, extent: Extent { bytes, ..extent }, new: true })
     }
 
-    /// Frees the allocation that begins at that byte of the object. If it was the last of its minipage,
-    /// returns the minipage: when all copies of it are closed, [`retire`](Self::retire) it.
+    /// Frees the allocation that begins at that byte of the object. Returns the minipage if this was its last
+    /// allocation: [`retire`](Self::retire) it when all copies are closed.
     ///
     /// # Errors
     /// [`Cause::Unavailable`] if no allocation begins there.
@@ -150,11 +150,10 @@ impl Allocator {
         Ok(last.then_some(minipage))
     }
 
-    /// Ends a minipage whose allocations are all freed; its bytes, its pages and its number may be given
-    /// again.
+    /// Ends a minipage whose allocations are all freed. Its bytes, pages and number can be reused.
     ///
     /// # Panics
-    /// If it still has allocations, or is retired already.
+    /// If it still has allocations, or is already retired.
     pub fn retire(&mut self, minipage: Minipage) {
         let extent = self.table.extent(minipage).expect("a minipage is retired once");
         assert_eq!(self.live[minipage.0 as usize], 0, "{minipage:?} is still in use");
@@ -185,7 +184,7 @@ impl Allocator {
         None
     }
 
-    /// Whole unused pages, and the beginning of one more for the rest.
+    /// Allocates whole unused pages, and the beginning of one more for the rest.
     fn over_pages(&mut self, bytes: usize) -> Option<Extent> {
         let (whole, rest) = (bytes / PAGE, bytes % PAGE);
         let mut first = self.from.get(&bytes).copied().unwrap_or(0) as usize;
@@ -207,7 +206,7 @@ impl Allocator {
         None
     }
 
-    /// The first view in which that page is free.
+    /// Returns the first view in which that page is free.
     fn view(&self, page: u32) -> Option<u32> {
         (0..self.views).find(|&view| self.table.at(view, page).is_none())
     }
@@ -230,12 +229,12 @@ impl Allocator {
         minipage
     }
 
-    /// Which bytes of a page are taken.
+    /// Returns the used bytes of a page.
     fn taken_of(&self, page: usize) -> &[(u16, u16)] {
         self.taken.get(page).map_or(&[], Vec::as_slice)
     }
 
-    /// The error that there is no room for `wish`.
+    /// Returns the error for an allocation without room.
     pub(crate) fn full(&self, wish: Wish) -> Error {
         let (pages, views) = (self.pages, self.views);
         let Wish { bytes, chunk, .. } = wish;
@@ -247,7 +246,7 @@ impl Allocator {
     }
 }
 
-/// The pages of an extent, and the range it fills of each.
+/// Returns the pages of an extent, and the range that it fills in each.
 fn parts(extent: Extent) -> impl Iterator<Item = (usize, u16, u16)> {
     let end = extent.offset + extent.bytes;
     (extent.offset / PAGE..end.div_ceil(PAGE)).map(move |page| {
@@ -256,7 +255,7 @@ fn parts(extent: Extent) -> impl Iterator<Item = (usize, u16, u16)> {
     })
 }
 
-/// The first gap of that many bytes in a page.
+/// Returns the first gap of that many bytes in a page.
 fn gap(taken: &[(u16, u16)], bytes: usize) -> Option<usize> {
     let mut start = 0;
     for &(from, to) in taken {

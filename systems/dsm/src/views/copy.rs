@@ -1,8 +1,8 @@
-//! Copies to and from memory that other threads may write at the same time, by whole words, and by halves
-//! where it is aligned.
+//! Copies to and from memory that other threads may write at the same time, by whole words, and at the ends
+//! by aligned halves.
 //!
-//! Every access to the shared side is atomic, so a copy that meets a write yields old or new words, and is
-//! never undefined.
+//! Every access to the shared side is atomic, so a copy that races with a write yields old or new words, and
+//! is never undefined behaviour.
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -31,7 +31,7 @@ pub(super) unsafe fn out_of(from: NonNull<u8>, into: &mut [u8]) {
     unsafe { out_of_part(at, last) };
 }
 
-/// Copies less than a word, at either end: by halves where it is aligned, so that those are not torn either.
+/// Copies less than a word, at either end, by aligned halves, so that these are not torn either.
 ///
 /// # Safety
 /// As [`out_of`].
@@ -90,7 +90,7 @@ unsafe fn into_part(to: NonNull<u8>, from: &[u8]) {
     }
 }
 
-/// How many bytes come before the first aligned word, and how many whole words follow.
+/// Returns how many bytes come before the first aligned word, and how many whole words follow.
 #[inline]
 fn split(shared: NonNull<u8>, bytes: usize) -> (usize, usize) {
     let head = shared.as_ptr().addr().wrapping_neg() % WORD;

@@ -1,8 +1,8 @@
-//! A touch of a closed page: its description, and the handler it is reported to.
+//! An access to a closed page: its description, and the handler that gets it.
 use super::layout::ViewAddress;
 use crate::Access;
 
-/// A thread touched a page that was closed for it.
+/// A thread accessed a page that was closed for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The page of a view, and the byte in it.
@@ -11,29 +11,28 @@ pub struct Fault {
     pub needs: Access,
     /// The address itself, for messages.
     pub address: usize,
-    /// The processor's code, as x86-64 writes it: bit 0, the page was there; bit 1, a write; bit 2, by a
-    /// program. 0 if the processor gives none.
+    /// The processor's error code, in the format of x86-64: bit 0, the page was present; bit 1, a write; bit
+    /// 2, from user mode. 0 if the processor provides none.
     pub code: u64,
-    /// The thread's number to the system if another thread makes this call on its behalf; `None` if it makes
-    /// it itself.
+    /// The thread's TID, if another thread makes this call on its behalf; `None` if it makes it itself.
     pub on_behalf_of: Option<u32>,
 }
 
 /// What the thread does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultEnd {
-    /// It tries again: the page is open, or was for a moment.
+    /// It retries: the page is open, or was for a moment.
     Retry,
-    /// The touch was a mistake: the thread gets what it would have got without this handler.
+    /// The access was a mistake: the thread gets the signal as if this handler did not exist.
     NotMine,
 }
 
-/// Opens pages when they are touched: the runtime's side of a fault.
+/// Opens pages when they are accessed: the runtime's side of a fault.
 pub trait Faults: Send + Sync {
-    /// Called on the thread that has faulted, in a signal handler that has interrupted a load or store and
-    /// nothing else, or by [`Space::ask`](super::Space::ask). It may wait. Several threads call it at once,
-    /// also for one page: the second should find it open, or wait for the first.
+    /// Called on the thread that has faulted, in a signal handler that has interrupted only a load or store,
+    /// or by [`Space::ask`](super::Space::ask). It may wait. Several threads may call it at once, even for
+    /// the same page: the second must find the page open or wait for the first.
     ///
-    /// It must touch the privileged view only; a touch of a closed page in here never ends.
+    /// It must use only the privileged view; an access to a closed page in here never ends.
     fn fault(&self, fault: &Fault) -> FaultEnd;
 }

@@ -1,8 +1,8 @@
-//! The process-wide signal handler, which reports touches of closed pages.
+//! The process-wide signal handler, which reports accesses to closed pages.
 //!
-//! It runs on the thread that has touched the page, and so does all that it calls. It
-//! allocates nothing, takes no lock, initialises nothing lazily and leaves `errno` as it was. It passes
-//! signals that belong to no space on to the previous handler.
+//! The handler, and everything that it calls, runs on the thread that accessed the page. It allocates
+//! nothing, takes no lock, initialises nothing lazily and preserves `errno`. Signals that belong to no space
+//! go to the previous handler.
 mod decode;
 mod previous;
 mod registry;
@@ -16,8 +16,8 @@ use crate::Access;
 use core::ffi::{c_int, c_void};
 use foregather_machine::Error;
 
-/// Installs the handler for both signals. Called whenever a space is to be served: it finds handlers that a
-/// program has installed in the meantime, and passes signals on to them.
+/// Installs the handler for both signals. Called whenever a space starts to be served, to detect handlers
+/// that the program has installed since, and to pass signals on to them.
 pub(super) fn install() -> Result<(), Error> {
     // A stack overflow can only be reported on another stack, so SIGSEGV uses the thread's alternate stack if
     // there is one. SIGBUS uses the thread's own, where there is more room: Rust's alternate stacks are
@@ -26,8 +26,8 @@ pub(super) fn install() -> Result<(), Error> {
     previous::replace(libc::SIGBUS, handle, 0)
 }
 
-/// Asks for a byte as a touch of it would, without a signal. If no handler serves it, or it is a mistake, the
-/// touch itself finds out.
+/// Requests access to a byte like an access would, but without a signal. If no handler serves it, or it is a
+/// mistake, the access itself will fault.
 pub(super) fn ask(address: usize, needs: Access) {
     registry::with(address, true, |hook, place| hook.faults.fault(&Fault { place, needs, address, code: 0, on_behalf_of: None }));
 }
@@ -46,7 +46,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     unsafe { *errno = before };
 }
 
-/// Serves the fault, if it is one of a space. Returns whether it did.
+/// Serves the fault if it belongs to a space. Returns whether it did.
 ///
 /// # Safety
 /// `info` and `context` are what the kernel has passed to a handler of this signal.

@@ -1,13 +1,13 @@
-//! Places: an address as view, page and offset; a minipage as bytes of the object in one view; the pages to
-//! protect.
+//! Locations: an address as view, page and offset; a minipage as bytes of the object in one view; the pages
+//! to protect.
 //!
-//! All of it is arithmetic, the same on every rank.
+//! All of this is arithmetic, and the same on every rank.
 
-/// Bytes of a page: what is protected at once. The same on every rank, so it is not asked of the machine (see
-/// [`Space::new`](super::Space::new)).
+/// Bytes of a page, the unit of protection. It is the same on every rank, so the machine's page size is not
+/// used (see [`Space::new`](super::Space::new)).
 pub const PAGE: usize = 4_096;
-/// Minipages begin at multiples of this many bytes, and so do their ends: a program's words are never split
-/// between two.
+/// Minipages begin and end at multiples of this many bytes, so that a program's words are never split between
+/// two.
 pub const GRAIN: usize = 8;
 
 /// An address within the application views.
@@ -22,7 +22,7 @@ pub struct ViewAddress {
 }
 
 impl ViewAddress {
-    /// The byte of the object.
+    /// Returns the offset of the byte in the object.
     pub const fn byte(self) -> usize {
         self.page as usize * PAGE + self.offset as usize
     }
@@ -44,22 +44,22 @@ pub struct Span {
 pub struct Extent {
     /// The view.
     pub view: u32,
-    /// Its first byte in the object.
+    /// The offset of its first byte in the object.
     pub offset: usize,
     /// The number of bytes; at least 1.
     pub bytes: usize,
 }
 
 impl Extent {
-    /// The pages of its view that it touches: these are opened and closed for it, and for no other minipage.
+    /// Returns the pages of its view that it overlaps. They are opened and closed for this minipage only.
     pub const fn span(self) -> Span {
         let first = self.offset / PAGE;
         let last = (self.offset + self.bytes - 1) / PAGE;
         Span { view: self.view, page: first as u32, pages: (last - first + 1) as u32 }
     }
 
-    /// Whether that address is one of its bytes. A fault in its pages but outside its bytes is a mistake of
-    /// the program, and is seen only while they are closed.
+    /// Returns whether that address is one of its bytes. A fault in its pages but outside its bytes is a
+    /// mistake of the program, and is only detected while they are closed.
     pub const fn holds(self, place: ViewAddress) -> bool {
         place.view == self.view && place.byte() >= self.offset && place.byte() - self.offset < self.bytes
     }

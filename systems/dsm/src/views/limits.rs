@@ -1,4 +1,4 @@
-//! Finds out before a program starts what the kernel would otherwise refuse in the middle of it.
+//! Checks before a program starts whether the kernel would refuse something later.
 use super::backend::Backend;
 use super::layout::PAGE;
 use super::shape::Shape;
@@ -6,34 +6,34 @@ use foregather_machine::{Cause, Error};
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
-/// Mappings that are left to other parts of the program.
+/// Mappings that are left for other parts of the program.
 const SPARE_MAPS: u64 = 256;
 
-/// The limits of this process; `None` where the system does not tell one.
+/// The limits of this process; `None` if the system does not report one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Mappings, at most: `vm.max_map_count`.
+    /// The maximum number of mappings: `vm.max_map_count`.
     maps_most: Option<u64>,
-    /// Mappings that it has now.
+    /// The current number of mappings.
     maps: Option<u64>,
-    /// Bytes of memory that can be had without swapping, in the machine or the container.
+    /// Bytes of memory available without swapping, in the machine or the container.
     memory: Option<u64>,
-    /// Bytes of addresses: `ulimit -v`.
+    /// Bytes of address space: `ulimit -v`.
     addresses: Option<u64>,
 }
 
 /// How much is shared by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes of an object.
+    /// The size of the object in bytes.
     pub bytes: usize,
-    /// Its views.
+    /// The number of its views.
     pub views: u32,
 }
 
-/// Bytes where the system does not tell its memory.
+/// The size if the system does not report its memory.
 const MODEST: u64 = 1 << 30;
-/// The most pages of views that an allocator counts.
+/// The maximum number of pages of all views that an allocator supports.
 const MOST_VPAGES: u64 = 1 << 31;
 
 impl Limits {
@@ -51,8 +51,8 @@ impl Limits {
     }
 
     pub(super) fn room(self, spaces: u64, backend: Backend) -> Room {
-        // With mprotect each page of a view may cost a mapping, of which there are few: half of those that
-        // are left.
+        // With mprotect, each page of each view may cost a mapping, of which there are few: use half of those
+        // that are left.
         let maps = self.maps_most.map(|most| most.saturating_sub(self.maps.unwrap_or(0) + 2 * SPARE_MAPS) / 2);
         let (views, mapped) = if backend == Backend::Mprotect { (4, maps) } else { (16, None) };
         let bytes = [self.memory.unwrap_or(MODEST) / 4, self.addresses.unwrap_or(u64::MAX) / 2 / (views + 1)];
@@ -64,7 +64,7 @@ impl Limits {
     /// Checks that there is room for such a space.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for an impossible shape, [`Cause::Unavailable`] for what is scarce.
+    /// [`Cause::Setting`] for an invalid shape, [`Cause::Unavailable`] for a resource that is too small.
     pub(super) fn check(self, shape: &Shape, backend: Backend) -> Result<(), Error> {
         let setting = |what, needs| Err(Error::from(Cause::Setting { what, needs }));
         if shape.pages == 0 || shape.views == 0 {

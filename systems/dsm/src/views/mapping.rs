@@ -1,7 +1,8 @@
-//! The memory object and its views: one memory file without a name, mapped side by side in addresses that
-//! were reserved first, so that no library can map anything in between.
+//! The memory object and its views: one anonymous memory file, mapped several times into addresses that were
+//! reserved first, so that no library can map anything in between.
 //!
-//! A child of a fork gets none of it: it would change its parent's pages. Nor does a core dump.
+//! A forked child does not get the mappings, because it would change its parent's pages. Core dumps do not
+//! contain them.
 use super::layout::PAGE;
 use super::origin::Origin;
 use super::shape::Shape;
@@ -14,7 +15,7 @@ use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create}
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munlock, munmap};
 
-/// The application views, in order, and behind them the privileged one.
+/// The application views, in order, followed by the privileged one.
 #[derive(Debug)]
 pub(super) struct Mapping {
     base: NonNull<u8>,
@@ -22,7 +23,7 @@ pub(super) struct Mapping {
     pub(super) view_bytes: usize,
     pub(super) views: u32,
     object: OwnedFd,
-    /// The process in which it is mapped.
+    /// The process that mapped it.
     pub(super) origin: Origin,
 }
 
@@ -32,8 +33,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Reserves, makes, and maps. The application views get protection `application`; the privileged one is
-    /// always readable and writable.
+    /// Reserves addresses, creates the object, and maps it. The application views get protection
+    /// `application`; the privileged view is always readable and writable.
     pub(super) fn new(shape: &Shape, application: ProtFlags) -> Result<Self, Error> {
         let bytes = shape.reserved().expect("the limits were checked");
         let origin = Origin::new()?;
@@ -47,8 +48,8 @@ impl Mapping {
         let start: *mut c_void = mapping.base.as_ptr().cast();
         // SAFETY: these are the pages that were just mapped, and no other code has their address yet.
         unsafe { madvise(start, bytes, Advice::LinuxDontFork) }.map_err(refused("hiding views from children", ""))?;
-        // A core dump would have every page once for each view, and the reserve. A kernel that refuses writes
-        // larger dumps.
+        // A core dump would contain every page once per view, and the reservation. If the kernel refuses,
+        // dumps are just larger.
         // SAFETY: the pages are those of this new mapping, and the advice changes none of their bytes.
         let _ = unsafe { madvise(start, bytes, Advice::LinuxDontDump) };
         Ok(mapping)
@@ -61,7 +62,7 @@ impl Mapping {
         mapped.map(|_| ()).map_err(refused("mapping a view", "raise the sysctl vm.max_map_count, or ask for fewer views"))
     }
 
-    /// Gives these bytes of the object their memory: otherwise the first touch of a page would make it,
+    /// Allocates memory for these bytes of the object. Otherwise the first access to a page would allocate it
     /// without a fault.
     pub(super) fn fill(&self, bytes: Range<usize>) -> Result<(), Error> {
         while let Err(errno) = fallocate(&self.object, FallocateFlags::empty(), bytes.start as u64, bytes.len() as u64) {
@@ -72,14 +73,14 @@ impl Mapping {
         Ok(())
     }
 
-    /// Locks these bytes in memory: a page that was swapped out cannot be mapped again at once.
+    /// Locks these bytes in memory, because a page that was swapped out cannot be mapped again at once.
     pub(super) fn lock(&self, bytes: Range<usize>) -> Result<(), Errno> {
         debug_assert!(bytes.end <= self.view_bytes);
         // SAFETY: the privileged view is this value's own, and has these bytes; locking changes none of them.
         unsafe { mlock(self.privileged().add(bytes.start).as_ptr().cast(), bytes.len()) }
     }
 
-    /// Takes application views out of the page table, even if the program has locked all of its memory.
+    /// Removes the application views from the page table, even if the program has locked all of its memory.
     pub(super) fn forget(&self) -> Result<(), Error> {
         let (start, bytes): (*mut c_void, _) = (self.base.as_ptr().cast(), self.application_bytes());
         // SAFETY: the views are this value's own, and their bytes stay in the memory file.
@@ -93,7 +94,7 @@ impl Mapping {
         self.views as usize * self.view_bytes
     }
 
-    /// Where a view begins; the one after the last is the privileged one.
+    /// Returns the address of a view; the one after the last is the privileged one.
     pub(super) fn view(&self, view: u32) -> NonNull<u8> {
         debug_assert!(view <= self.views);
         // SAFETY: within the reservation, which has that many views and one more.
@@ -107,7 +108,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // In a child nothing is mapped there, or something else by now.
+        // In a child, nothing is mapped there, or something else by now.
         if !self.origin.is_here() {
             return;
         }
@@ -117,7 +118,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Reserves addresses without memory: at `base`, or anywhere.
+/// Reserves addresses without memory, at `base` or anywhere.
 fn reserve(base: Option<usize>, bytes: usize) -> Result<NonNull<u8>, Error> {
     let (at, flags, remedy) = match base {
         Some(base) => {
@@ -141,7 +142,7 @@ fn reserve(base: Option<usize>, bytes: usize) -> Result<NonNull<u8>, Error> {
 const REMEDY: &str =
     "share less, raise the memory limit of this process or container, or allow memfd_create in its seccomp filter";
 
-/// Makes a memory file of that length, without any of its pages.
+/// Creates a memory file of that length, without any allocated pages.
 fn object(bytes: usize) -> Result<OwnedFd, Error> {
     let file = memfd_create("foregather-dsm", MemfdFlags::CLOEXEC).map_err(refused("making the shared memory object", REMEDY))?;
     ftruncate(&file, bytes as u64).map_err(refused("sizing the shared memory object", REMEDY))?;

@@ -1,10 +1,9 @@
-//! One memory object, seen several times: each minipage of a page has a protection of its own, because it has
-//! a view of its own.
+//! One memory object, mapped several times: each minipage of a page has a view of its own, and so its own
+//! protection.
 //!
-//! - [`Space`]: the object, its application views and the privileged one; opening and closing pages of a
-//!   view.
-//! - [`Faults`]: the handler of touches of closed pages; [`Space::serve`] begins and ends its service.
-//! - [`Room`]: how much is shared by default.
+//! - [`Space`]: the object, its application views and the privileged one. Opens and closes pages of a view.
+//! - [`Faults`]: the handler of accesses to closed pages; [`Space::serve`] starts and ends its service.
+//! - [`Room`]: how much memory is shared by default.
 //! - [`Allocator`] and [`MinipageTable`]: which bytes of the object a minipage has, and in which view.
 //!
 //! States, system calls, races and limits are in the README beside this file.

@@ -1,11 +1,11 @@
-//! Protection by mprotect: a thread that touches a closed page gets SIGSEGV. It works everywhere and needs no
-//! rights, but neighbouring pages of different protection are different mappings to the kernel, which bounds
-//! their number (`limits`).
+//! Protection by mprotect: a thread that accesses a closed page gets SIGSEGV. It works everywhere without
+//! privileges, but neighbouring pages with different protection need separate mappings, whose number the
+//! kernel limits (`limits`).
 use super::protect::{PageRange, Protect, Refused};
 use crate::Access;
 use rustix::mm::MprotectFlags;
 
-/// The calls of this back end; it has no state.
+/// The operations of this backend, which has no state.
 pub(super) struct Mprotect;
 
 impl Mprotect {

@@ -1,8 +1,8 @@
-//! The process that made a space: after a fork the child has a copy of all but the shared memory itself, and
-//! must not use it.
+//! Identifies the process that created a space: after a fork, the child has a copy of everything except the
+//! shared memory itself, and must not use it.
 //!
-//! One load tells: the kernel wipes a page in a child. A userfaultfd that a child inherited would still
-//! change its parent's pages, so every change checks this first.
+//! The check is one load, because the kernel wipes a page in a child. A userfaultfd that a child inherited
+//! would still change its parent's pages, so every change checks this first.
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use foregather_machine::{Cause, Error};
@@ -10,7 +10,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use super::layout::PAGE;
 
-/// Knows the process that made it.
+/// Identifies the process that created it.
 #[derive(Debug)]
 pub(super) struct Origin {
     mark: NonNull<AtomicU32>,
@@ -36,7 +36,7 @@ impl Origin {
         Ok(origin)
     }
 
-    /// Whether this is the process that made it, and not a child of that.
+    /// Returns whether this is the process that created it, not a forked child.
     #[inline]
     pub(super) fn is_here(&self) -> bool {
         self.mark().load(Relaxed) != 0

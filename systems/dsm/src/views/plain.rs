@@ -1,4 +1,4 @@
-//! Loads and stores as applications make them: through a view, where they may fault and are served.
+//! Loads and stores as an application makes them: through a view, where they may fault and are served.
 use super::copy;
 use super::handler;
 use super::space::Space;
@@ -7,9 +7,9 @@ use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
 
 impl Space {
-    /// Asks for the access that a load or store of that byte needs: calls the handler of this space as a
-    /// fault would, without a signal. The access may be taken away again before the touch; then, and if the
-    /// handler did not give it, the touch faults.
+    /// Requests the access that a load or store of that byte needs: calls the handler of this space like a
+    /// fault, but without a signal. If the handler does not grant the access, or it is lost again before the
+    /// load or store, that faults.
     ///
     /// # Panics
     /// If there is no such view or byte.
@@ -19,7 +19,7 @@ impl Space {
         handler::ask(self.application(view, offset).addr(), needs);
     }
 
-    /// Copies bytes out, as an application sees them through that view.
+    /// Copies bytes from the object into `into`, as an application sees them through that view.
     ///
     /// # Panics
     /// If there is no such view, or there are no such bytes.
@@ -32,10 +32,10 @@ impl Space {
         }
     }
 
-    /// Copies bytes in, through that view.
+    /// Copies `from` into the object, through that view.
     ///
     /// # Panics
-    /// As [`load`](Self::load).
+    /// As for [`load`](Self::load).
     #[inline]
     pub fn store(&self, view: u32, offset: usize, from: &[u8]) {
         if let Some(to) = self.stretch_of(view, offset, from.len()) {
@@ -45,7 +45,7 @@ impl Space {
         }
     }
 
-    /// A word, as an application sees it through that view: its accesses may fault and are served.
+    /// Returns a word as an application sees it through that view: accesses to it may fault and are served.
     ///
     /// # Panics
     /// As [`words`](Self::words).
@@ -54,7 +54,7 @@ impl Space {
         &self.words(view, offset, 1)[0]
     }
 
-    /// Consecutive words, as an application sees them through that view.
+    /// Returns consecutive words as an application sees them through that view.
     ///
     /// # Panics
     /// As [`load`](Self::load), or if the first byte does not begin an aligned word.

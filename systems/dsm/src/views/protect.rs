@@ -1,16 +1,16 @@
-//! The operations that both ways to protect pages have: see `userfault` and `mprotect`.
+//! The operations of both ways to protect pages: see `userfault` and `mprotect`.
 use crate::Access;
 use core::ptr::NonNull;
 use foregather_machine::{Cause, Error};
 use rustix::io::Errno;
 
-/// The system did not change the protection of pages. Small and made without an allocation, since fault
-/// handlers meet it, too.
+/// The system did not change the protection of pages. Small and created without allocation, because fault
+/// handlers use it, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// What was attempted.
     pub what: &'static str,
-    /// The system's error number; 0 if it was not asked.
+    /// The system's error number; 0 if no system call was made.
     pub errno: i32,
     /// What to do about it.
     pub remedy: &'static str,
@@ -36,17 +36,17 @@ pub(super) struct PageRange {
     pub(super) bytes: usize,
 }
 
-/// Changes what threads may do with pages of one view; other views of the same bytes are left alone.
+/// Changes the access of threads to pages of one view; other views of the same bytes are not affected.
 ///
-/// Each call has taken effect on all processors when it returns. None allocates, waits for a lock or sets
+/// Each call has taken effect on all processors when it returns. None allocates, waits for a lock or changes
 /// `errno`.
 pub(super) trait Protect: Send + Sync {
-    /// From no access to reading.
+    /// Opens closed pages for reading.
     fn open_read(&self, at: PageRange) -> Result<(), Refused>;
-    /// From `from` to writing.
+    /// Opens pages for writing; `from` is the access so far.
     fn open_write(&self, at: PageRange, from: Access) -> Result<(), Refused>;
-    /// From writing to reading.
+    /// Makes writable pages read-only.
     fn downgrade(&self, at: PageRange) -> Result<(), Refused>;
-    /// From any access to none.
+    /// Closes pages, whatever their access is.
     fn close(&self, at: PageRange) -> Result<(), Refused>;
 }

@@ -1,7 +1,7 @@
-//! A thread that asks on behalf of faulting threads: for programs that pass shared memory to system calls,
-//! which take no signals.
+//! A thread that handles faults on behalf of faulting threads, for programs that pass shared memory to system
+//! calls, where signals cannot help.
 //!
-//! It serves one fault after the other, and each costs two wakes. The faulting thread waits in the kernel.
+//! It serves one fault after another, and each costs two wake-ups. The faulting thread waits in the kernel.
 use super::end::say;
 use super::fault::{Fault, FaultEnd, Faults};
 use super::layout::PAGE;
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-/// The thread, and how to end it.
+/// The thread, and how to stop it.
 #[derive(Debug)]
 pub(super) struct Proxy {
     stop: Arc<OwnedFd>,
@@ -38,7 +38,7 @@ impl Proxy {
                     serve(&space, &events, &*faults);
                 }
             }));
-            // Without it the faulting thread would wait forever.
+            // Otherwise the faulting thread would wait forever.
             if served.is_err() {
                 std::process::abort();
             }
@@ -58,7 +58,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Sleeps until there may be a fault; `false` if it is time to end.
+/// Sleeps until there may be a fault. Returns false if it is time to exit.
 fn wait(events: &Uffd, stop: &OwnedFd) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(events.as_fd(), PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
     match poll(&mut fds, None) {
@@ -92,8 +92,8 @@ fn fault(space: &Space, event: Event) -> Option<Fault> {
     })
 }
 
-/// The program's signal handlers run on the program's threads: one that touched shared memory here would wait
-/// for itself.
+/// Blocks signals. The program's signal handlers must run on the program's threads: one that accessed shared
+/// memory on this thread would wait for itself.
 fn take_no_signals() {
     let mut all = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the first call fills the set that the second one reads.

@@ -1,4 +1,4 @@
-//! The time in which the faults of a space are served, and by which threads.
+//! Serves the faults of a space.
 use super::backend::Backend;
 use super::fault::Faults;
 use super::handler::{self, Hook};
@@ -8,17 +8,17 @@ use core::sync::atomic::Ordering::*;
 use foregather_machine::{Cause, Error};
 use std::sync::Arc;
 
-/// While this lives, faults of its space are served. Once it is dropped, no thread may touch closed pages.
+/// Serves the faults of its space until it is dropped. After that, no thread may access closed pages.
 #[derive(Debug)]
 pub struct Serving {
     space: Arc<Space>,
     slot: usize,
-    /// The thread that asks on behalf of others, if there is one; it ends before the slot is freed.
+    /// The thread that handles faults for others, if there is one; it exits before the slot is freed.
     proxy: Option<Proxy>,
 }
 
 impl Space {
-    /// Asks `faults` about every touch of a closed page, until the returned value is dropped.
+    /// Calls `faults` for every access to a closed page, until the returned value is dropped.
     ///
     /// # Errors
     /// [`Cause::Setting`] if the space has a handler already, or there are too many spaces; [`Cause::Os`] if
@@ -45,7 +45,7 @@ impl Serving {
             Backend::UserfaultThread => None,
         };
         let slot = handler::enter(Hook { space: Arc::clone(space), faults: Arc::clone(&faults), signal })?;
-        // From here on a failure frees the slot.
+        // After this, a failure frees the slot.
         let mut serving = Self { space: Arc::clone(space), slot, proxy: None };
         if let Some(events) = &space.events {
             serving.proxy = Some(Proxy::start(Arc::clone(space), Arc::clone(events), faults)?);
@@ -57,7 +57,7 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         if !self.space.is_here() {
-            // A child of a fork has no thread to stop; waiting would wait for its parent's threads.
+            // A forked child has no thread to stop; it would wait for its parent's thread.
             core::mem::forget(self.proxy.take());
             return;
         }

@@ -16,26 +16,26 @@ use foregather_machine::{Cause, Error};
 use rustix::mm::ProtFlags;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A memory object, its application views, whose pages are all closed at first, and its privileged view,
-/// which is always open.
+/// A memory object, its application views, whose pages are initially closed, and its privileged view, which
+/// is always open.
 ///
-/// A touch of a closed page asks the [`Faults`](super::Faults) of this space ([`Space::serve`]); without any,
-/// the thread dies of the signal.
+/// An access to a closed page calls the [`Faults`](super::Faults) of this space ([`Space::serve`]). If there
+/// is none, the signal kills the process.
 pub struct Space {
     mapping: Mapping,
     protect: Box<dyn Protect>,
-    /// The descriptor of faults, if a thread serves them.
+    /// The descriptor that reports faults, if a thread serves them.
     pub(super) events: Option<Arc<Uffd>>,
     pub(super) served: AtomicBool,
     shape: Shape,
     backend: Backend,
-    /// Pages that have their memory.
+    /// The number of pages that have memory.
     filled: Mutex<u32>,
     warning: OnceLock<Error>,
 }
 
 impl Space {
-    /// Checks the limits of this process, then reserves addresses, makes the object and maps it.
+    /// Checks the limits of this process, then reserves addresses, creates the object and maps it.
     ///
     /// # Errors
     /// [`Cause::Setting`] for an impossible shape, [`Cause::Unavailable`] or [`Cause::Os`] for what this
@@ -68,10 +68,10 @@ impl Space {
         Ok(space)
     }
 
-    /// Gives the first `pages` pages their memory, if they have none yet.
+    /// Allocates memory for the first `pages` pages, if they have none yet.
     ///
     /// # Errors
-    /// [`Cause::Os`] if there is too little.
+    /// [`Cause::Os`] if there is too little memory.
     ///
     /// # Panics
     /// If there are fewer pages.
@@ -89,32 +89,32 @@ impl Space {
         Ok(())
     }
 
-    /// Pages of the object.
+    /// Returns the number of pages of the object.
     pub fn pages(&self) -> u32 {
         self.shape.pages
     }
 
-    /// Application views.
+    /// Returns the number of application views.
     pub fn views(&self) -> u32 {
         self.shape.views
     }
 
-    /// Bytes of the object.
+    /// Returns the size of the object in bytes.
     pub fn bytes(&self) -> usize {
         self.mapping.view_bytes
     }
 
-    /// How its pages are protected.
+    /// Returns how its pages are protected.
     pub fn backend(&self) -> Backend {
         self.backend
     }
 
-    /// The warning that the object is not locked in memory, if so: it works without.
+    /// Returns a warning if the object is not locked in memory; the space works without that.
     pub fn warning(&self) -> Option<&Error> {
         self.warning.get()
     }
 
-    /// The address of a byte of the object as applications see it through that view.
+    /// Returns the address of a byte of the object as applications see it through that view.
     ///
     /// # Panics
     /// If there is no such view or byte.
@@ -124,7 +124,7 @@ impl Space {
         unsafe { self.mapping.view(view).add(offset) }.as_ptr()
     }
 
-    /// The address of a byte of the object that is always open.
+    /// Returns the address of a byte of the object in the privileged view, which is always open.
     ///
     /// # Panics
     /// If there is no such byte.
@@ -132,7 +132,7 @@ impl Space {
         self.shared(offset, 1).as_ptr()
     }
 
-    /// The place of that address, if it lies within an application view.
+    /// Returns the location of an address, if it lies within an application view.
     #[inline]
     pub fn locate(&self, address: usize) -> Option<ViewAddress> {
         let within = address.checked_sub(self.mapping.view(0).as_ptr().addr())?;
@@ -147,7 +147,7 @@ impl Space {
     /// Copies bytes of the object, even if its views are closed.
     ///
     /// # Errors
-    /// In a child of the process that made this space.
+    /// In a forked child of the process that created this space.
     ///
     /// # Panics
     /// If the object has no such bytes.
@@ -160,14 +160,14 @@ impl Space {
         Ok(())
     }
 
-    /// Changes bytes of the object, even if its views are closed. **First write, then open**: opening first
-    /// loses what other threads write in between.
+    /// Changes bytes of the object, even if its views are closed. **First write, then open**: the opposite
+    /// order loses what other threads write in between.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// As for [`read`](Self::read).
     ///
     /// # Panics
-    /// As [`read`](Self::read).
+    /// As for [`read`](Self::read).
     pub fn write(&self, offset: usize, from: &[u8]) -> Result<(), Refused> {
         let to = self.shared(offset, from.len());
         self.here()?;
@@ -177,10 +177,11 @@ impl Space {
         Ok(())
     }
 
-    /// Lets threads read or write pages of a view that they could not. `from` is their access so far.
+    /// Opens closed pages of a view for reading or writing, or read-only ones for writing. `from` is the
+    /// access so far.
     ///
     /// # Errors
-    /// If the system refuses, or in a child of the process that made this space.
+    /// If the system refuses, or in a forked child of the process that created this space.
     ///
     /// # Panics
     /// If there are no such pages, or `to` is not more than `from`.
@@ -190,11 +191,10 @@ impl Space {
         if to == Access::Write { self.protect.open_write(at, from) } else { self.protect.open_read(at) }
     }
 
-    /// Takes the right to write pages of a view, and leaves the right to read. When it returns, no processor
-    /// still writes.
+    /// Makes pages of a view read-only. When it returns, no processor is still writing.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// As for [`open`](Self::open).
     ///
     /// # Panics
     /// If there are no such pages.
@@ -202,10 +202,11 @@ impl Space {
         self.protect.downgrade(self.stretch(span)?)
     }
 
-    /// Closes pages of a view, whatever their access is. When it returns, no processor still reads or writes.
+    /// Closes pages of a view, whatever their access is. When it returns, no processor is still reading or
+    /// writing.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// As for [`open`](Self::open).
     ///
     /// # Panics
     /// If there are no such pages.
@@ -229,7 +230,7 @@ impl Space {
         unsafe { self.mapping.privileged().add(offset) }
     }
 
-    /// Whether this is the process that made it, and not a child of that.
+    /// Returns whether this is the process that created it, not a forked child.
     pub(super) fn is_here(&self) -> bool {
         self.mapping.origin.is_here()
     }
@@ -245,8 +246,8 @@ impl Space {
 }
 
 impl Backend {
-    /// The better of the two backends that faulting threads serve; and why not userfaultfd, if it is the
-    /// other. Tried once a process.
+    /// Returns the better of the two backends in which faulting threads serve themselves and, if that is not
+    /// userfaultfd, why not. Tested once per process.
     pub fn chosen() -> (Self, Option<Error>) {
         static REFUSAL: OnceLock<Option<Error>> = OnceLock::new();
         match REFUSAL.get_or_init(|| Self::Userfault.available().err()) {
@@ -255,7 +256,7 @@ impl Backend {
         }
     }
 
-    /// Whether it works here: tries all of its transitions on a page.
+    /// Checks whether it works here, by testing all of its transitions on a page.
     ///
     /// # Errors
     /// What this machine lacks or forbids, and what to do about it.
@@ -272,9 +273,9 @@ impl Backend {
 }
 
 impl Room {
-    /// The room for each of `spaces` spaces of this process, as its pages would be protected here: a quarter
-    /// of the memory that is free now, or less if mappings or addresses are too few. A space that is
-    /// [filled](Space::fill) as it is used takes none of it before.
+    /// Returns the default size of each of `spaces` spaces of this process, for the way in which pages would
+    /// be protected here: a quarter of the memory that is free now, or less if there are too few mappings or
+    /// addresses. A space that is [filled](Space::fill) as it is used needs none of that memory before.
     pub fn of(spaces: u32, backend: Option<Backend>) -> Self {
         Limits::read().room(spaces.max(1).into(), backend.unwrap_or_else(|| Backend::chosen().0))
     }

@@ -1,8 +1,8 @@
-//! A signal stack with room for a whole fault.
+//! A signal stack that is large enough to serve a fault.
 //!
-//! SIGSEGV is handled on the thread's alternate stack, since a stack that has overflowed has no room for it.
-//! Rust gives its threads an alternate stack of a few KiB, enough for that message; serving a fault takes
-//! more.
+//! SIGSEGV is handled on the thread's alternate stack, because a stack that has overflowed has no room for
+//! it. Rust gives its threads an alternate stack of a few KiB, enough for the overflow message; serving a
+//! fault needs more.
 use super::layout::PAGE;
 use core::ffi::c_void;
 use core::marker::PhantomData;
@@ -11,22 +11,22 @@ use core::ptr::null_mut;
 use foregather_machine::{Cause, Error};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
-/// Bytes of the stack, and the least room in which a fault is served.
+/// The size of the stack, and the minimum room for serving a fault.
 const BYTES: usize = 256 << 10;
 const LEAST: usize = 64 << 10;
 
-/// This thread's alternate signal stack, until it is dropped. Threads need one to touch shared memory that
-/// mprotect protects.
+/// This thread's alternate signal stack, until it is dropped. Threads need one to access shared memory that
+/// is protected by mprotect.
 #[derive(Debug)]
 pub struct Stack {
     base: *mut c_void,
     before: libc::stack_t,
-    /// It belongs to the thread that made it.
+    /// It belongs to the thread that created it.
     thread: PhantomData<*mut ()>,
 }
 
 impl Stack {
-    /// Gives this thread an alternate stack.
+    /// Installs an alternate stack for this thread.
     ///
     /// # Errors
     /// If the system refuses.
@@ -64,7 +64,7 @@ impl Drop for Stack {
     }
 }
 
-/// Whether the handler with this context runs on an alternate stack with too little room.
+/// Returns whether the handler with this context runs on an alternate stack with too little room.
 ///
 /// # Safety
 /// `context` is what the kernel has passed to a handler of this thread.

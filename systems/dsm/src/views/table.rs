@@ -1,29 +1,29 @@
-//! Finds the minipage of a page of a view, and its bytes, by one array access each, without locks: fault
-//! handlers use it.
+//! Finds the minipage of a page of a view, and its bytes, with one array access each and without locks, for
+//! fault handlers.
 //!
-//! A minipage is entered before any thread learns its address, and removed after all copies of it were
-//! closed; so a thread that faults in it finds it whole. A thread with a stale address may find nothing, or
-//! the minipage that has followed.
+//! A minipage is added before any thread learns its address, and removed after all copies of it were closed,
+//! so a thread that faults in it always finds it complete. A thread with a stale address may find nothing, or
+//! a later minipage.
 use super::layout::{Extent, Span, ViewAddress};
 use crate::Minipage;
 use bytemuck::allocation::try_zeroed_slice_box;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_machine::{Cause, Error};
 
-/// Where an entry's place has the view's number; the offset is below it.
+/// The position of the view's number in an entry; the offset is below it.
 const VIEW_SHIFT: u32 = 48;
 
-/// A minipage's extent: its place, then its length in bytes; 0 means that there is no minipage of this
+/// A minipage's extent: its location, then its length in bytes; 0 means that there is no minipage with this
 /// number.
 type ExtentWords = [AtomicU64; 2];
 
 /// Which minipage a page of a view belongs to, and where each minipage is.
 ///
-/// Untouched zeros take no memory, so a table may be as large as its space could ever need.
+/// Zeros that were never touched use no memory, so a table may be as large as its space could ever need.
 #[derive(Debug)]
 pub struct MinipageTable {
     pages: u32,
-    /// By view and page: the minipage's number and 1, or 0.
+    /// By view and page: the minipage's number plus 1, or 0.
     vpages: Box<[AtomicU32]>,
     entries: Box<[ExtentWords]>,
 }
@@ -43,18 +43,18 @@ impl MinipageTable {
         Ok(Self { pages, vpages, entries })
     }
 
-    /// All numbers of minipages are below this: every page of every view may have one.
+    /// Returns an upper bound of all minipage numbers: every page of every view may have one.
     pub fn minipages(&self) -> u32 {
         self.entries.len() as u32
     }
 
-    /// The minipage of that page.
+    /// Returns the minipage of that page.
     #[inline]
     pub fn minipage(&self, place: ViewAddress) -> Option<Minipage> {
         self.at(place.view, place.page)
     }
 
-    /// The minipage of that page, by view and page.
+    /// Returns the minipage of that page, by view and page.
     #[inline]
     pub(super) fn at(&self, view: u32, page: u32) -> Option<Minipage> {
         let index = view as usize * self.pages as usize + page as usize;
@@ -62,7 +62,7 @@ impl MinipageTable {
         number.checked_sub(1).map(Minipage)
     }
 
-    /// The extent of a minipage, if there is one of this number.
+    /// Returns the extent of a minipage, if there is one with this number.
     #[inline]
     pub fn extent(&self, minipage: Minipage) -> Option<Extent> {
         let [place, bytes] = self.entries.get(minipage.0 as usize)?;
@@ -92,7 +92,7 @@ impl MinipageTable {
     }
 }
 
-/// The error of a table of minipages for which there is no memory.
+/// Returns the error for a table of minipages for which there is no memory.
 pub(crate) fn no_memory() -> Error {
     let what = "memory for the tables of shared pages".to_owned();
     let remedy = "raise the limits on data and address space (`ulimit -d`, `ulimit -v`), or share less".to_owned();

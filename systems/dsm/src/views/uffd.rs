@@ -1,7 +1,7 @@
 //! userfaultfd: the descriptor and its few ioctls, from linux/userfaultfd.h.
 //!
-//! Needed: minor faults and write protection of shared memory (Linux 5.14 and 5.19) and pages that are opened
-//! write-protected (6.4). The ioctls go to the kernel directly, so they do not touch `errno`.
+//! It needs minor faults and write protection of shared memory (Linux 5.14 and 5.19), and pages that are
+//! opened write-protected (6.4). The ioctls are direct system calls, so they do not change `errno`.
 use super::protect::PageRange;
 use foregather_machine::{Cause, Error};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, Updater, ioctl, opcode};
 use rustix::mm::UserfaultfdFlags;
 
-/// `UFFD_USER_MODE_ONLY`: faults within system calls are not served. Every user may ask for that.
+/// `UFFD_USER_MODE_ONLY`: faults inside system calls are not served. Every user may request that.
 const USER_MODE_ONLY: u32 = 1;
 const API: u64 = 0xAA;
 /// `USERFAULTFD_IOC_NEW` of the device.
@@ -67,12 +67,12 @@ const IOC_WAKE: Opcode = opcode::read::<Range>(0xAA, 2);
 const IOC_WRITEPROTECT: Opcode = opcode::read_write::<WriteProtect>(0xAA, 6);
 const IOC_CONTINUE: Opcode = opcode::read_write::<Continue>(0xAA, 7);
 
-/// A fault in which a thread waits, as the descriptor reports it.
+/// A fault in which a thread waits, read from the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) address: usize,
     pub(super) write: bool,
-    /// The page is there, but write-protected.
+    /// Whether the page is present but write-protected.
     pub(super) present: bool,
     pub(super) thread: u32,
 }
@@ -83,7 +83,8 @@ pub(super) struct Uffd {
 }
 
 impl Uffd {
-    /// A descriptor by which faulting threads get SIGBUS, or else wait while another thread reads it.
+    /// Creates a descriptor. Faulting threads either get SIGBUS, or wait while another thread reads the
+    /// descriptor.
     pub(super) fn new(sigbus: bool) -> Result<Self, Error> {
         let fd = open(sigbus)?;
         let features = if sigbus { FEATURES | FEATURE_SIGBUS } else { FEATURES };
@@ -94,7 +95,7 @@ impl Uffd {
         Ok(Self { fd })
     }
 
-    /// Registers pages: without [`Uffd::proceed`] no thread can touch them.
+    /// Registers pages: no thread can access them before [`Uffd::proceed`].
     pub(super) fn register(&self, at: PageRange) -> Result<(), Error> {
         let mut register = Register { range: range(at), mode: REGISTER, ioctls: 0 };
         // SAFETY: the struct is what this ioctl reads and writes; the pages are a space's own views.
@@ -102,7 +103,7 @@ impl Uffd {
             .map_err(|errno| refused("registering views with userfaultfd (UFFDIO_REGISTER)", errno))
     }
 
-    /// Enters closed pages into the page table as they are in the memory file, write-protected or not.
+    /// Adds closed pages to the page table with their contents in the memory file, write-protected or not.
     pub(super) fn proceed(&self, at: PageRange, write_protected: bool) -> Result<(), Errno> {
         let Range { mut start, mut bytes } = range(at);
         loop {
@@ -122,7 +123,7 @@ impl Uffd {
         }
     }
 
-    /// Sets or lifts the write protection of readable or writable pages.
+    /// Sets or removes the write protection of readable or writable pages.
     pub(super) fn write_protect(&self, at: PageRange, protected: bool) -> Result<(), Errno> {
         let mode = if protected { WRITEPROTECT_WP } else { 0 };
         loop {
@@ -135,13 +136,13 @@ impl Uffd {
         }
     }
 
-    /// Lets threads that wait in a fault of these pages try again.
+    /// Lets threads that wait in a fault of these pages retry.
     pub(super) fn wake(&self, at: PageRange) -> Result<(), Errno> {
         // SAFETY: the struct is what this ioctl reads.
         unsafe { ioctl(&self.fd, Setter::<IOC_WAKE, _>::new(range(at))) }
     }
 
-    /// The next waiting fault, if any.
+    /// Returns the next waiting fault, if any.
     pub(super) fn next(&self) -> Result<Option<Event>, Errno> {
         let mut message = [0; 32];
         match rustix::io::read(&self.fd, &mut message) {
@@ -158,7 +159,7 @@ impl AsFd for Uffd {
     }
 }
 
-/// The fields of `struct uffd_msg` for a page fault.
+/// Reads the fields of `struct uffd_msg` for a page fault.
 fn event(message: &[u8; 32]) -> Event {
     let word = |at: usize| u64::from_ne_bytes(core::array::from_fn(|byte| message[at + byte]));
     let flags = word(8);
@@ -174,7 +175,7 @@ fn range(at: PageRange) -> Range {
     Range { start: at.start.as_ptr().addr() as u64, bytes: at.bytes as u64 }
 }
 
-/// Opens it by the system call, or, where that is forbidden, by the device.
+/// Opens it with the system call or, if that is forbidden, with the device.
 fn open(sigbus: bool) -> Result<OwnedFd, Error> {
     let mode = if sigbus { USER_MODE_ONLY } else { 0 };
     let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK | UserfaultfdFlags::from_bits_retain(mode);

@@ -1,5 +1,5 @@
 //! Protection by userfaultfd: a closed page has no entry in the page table although its bytes are in memory
-//! (a *minor* fault); a readable page has a write-protected entry. The page table has the whole state, and no
+//! (a *minor* fault); a readable page has a write-protected entry. All state is in the page table, and no
 //! mapping is split.
 use super::protect::{PageRange, Protect, Refused};
 use super::uffd::Uffd;
@@ -7,7 +7,7 @@ use crate::Access;
 use rustix::mm::{Advice, madvise};
 use std::sync::Arc;
 
-/// The calls of this backend.
+/// The operations of this backend.
 pub(super) struct Userfault {
     pub(super) uffd: Arc<Uffd>,
 }

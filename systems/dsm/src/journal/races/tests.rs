@@ -1,4 +1,4 @@
-//! Races in journals written by hand, and cases that only look like one.
+//! Races in hand-written journals, and cases that only look like races.
 use super::super::hand_made::{at, atomic, journal, journals, load, site, store};
 use super::*;
 use Operation::{Barrier, Lock, Push, Unlock};
@@ -59,7 +59,7 @@ fn knowledge_is_passed_on_by_those_who_meet_in_between() {
     let first = [at(0, 0, store(0, 0..4).unwrap()), at(1, 0, Lock(1)), at(2, 0, Unlock(1))];
     let last = |from| [at(from, 0, Lock(2)), at(from + 1, 0, load(0, 0..4).unwrap()), at(from + 2, 0, Unlock(2))];
     assert_eq!(found(&[journal(0, first.clone()), journal(1, pass(1, 2, 10)), journal(2, last(20))]), []);
-    // Lock 2 was left before lock 1 was taken.
+    // Lock 2 was released before lock 1 was acquired.
     assert_eq!(found(&[journal(0, first), journal(1, pass(2, 1, 10)), journal(2, last(20))]), [(How::Store, How::Load, 1)]);
 }
 

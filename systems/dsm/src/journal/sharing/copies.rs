@@ -1,24 +1,24 @@
-//! How many fetches a recorded run would have had with blocks of another size: each block has one writer or
-//! many readers, as minipages have in the protocol.
+//! Counts the fetches that a recorded run would have had with blocks of another size. Each block has one
+//! writer or many readers, like minipages in the protocol.
 //!
-//! A fetch is **useless** if none of its rank's uses of the copy, until that is taken away, would have been a
-//! fetch with blocks of one byte: no byte that the rank loads was stored by another rank since it lost its
-//! last copy, and no byte that it stores was loaded or stored by another rank since it last could write. A
-//! rank's first fetch of a block is **cold**; all others are **essential**. Dubois, Skeppstedt, Ricciulli,
-//! Ramamurthy & Stenström 1993 classify cache misses so.
+//! A fetch is **useless** if no access of its rank to the copy, until the copy is lost, would have caused a
+//! fetch with blocks of one byte: no byte that the rank loads was stored by another rank since this rank lost
+//! its previous copy, and no byte that it stores was loaded or stored by another rank since this rank last
+//! had the right to write. A rank's first fetch of a block is **cold**; all others are **essential**. This is
+//! the classification of cache misses by Dubois, Skeppstedt, Ricciulli, Ramamurthy & Stenström 1993.
 use crate::Access;
 use crate::journal::Bytes;
 use core::ops::Range;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// One use of an array's bytes by a rank.
+/// One access of a rank to an array's bytes.
 pub(super) struct Act {
     /// The rank's number, from 0 without gaps.
     pub(super) rank: usize,
     pub(super) how: How,
     pub(super) bytes: Bytes,
-    /// The thread, by its place among the journals, and its epoch at this use.
+    /// The index of the thread among the journals, and its epoch at this access.
     pub(super) epoch: (usize, u32),
 }
 
@@ -26,56 +26,56 @@ pub(super) struct Act {
 pub(super) enum How {
     Load,
     Store,
-    /// It stores nothing, and gives all ranks a copy.
+    /// A push: stores nothing, and gives all ranks a copy.
     Push,
 }
 
-/// Numbers of fetches, by what they were good for.
+/// Numbers of fetches, by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Fetches {
-    /// The first fetch of each rank of each block: one to read, one to write.
+    /// The first fetch of each block by each rank: one to read, one to write.
     pub cold: u64,
-    /// Fetches that brought bytes which the rank needed, or took bytes away which other ranks had needed.
+    /// Fetches of bytes that the rank needed, or that took bytes away which other ranks had needed.
     pub essential: u64,
     /// Fetches that smaller blocks would have avoided.
     pub useless: u64,
 }
 
 impl Fetches {
-    /// The sum of all three.
+    /// Returns the sum of all three.
     pub fn all(&self) -> u64 {
         self.cold + self.essential + self.useless
     }
 
-    /// Returns whether the useless copies are too few to be reported: fewer than four, or less than 1 % of
-    /// all.
+    /// Returns whether the useless ones are too few to report: fewer than four, or less than 1 %.
     pub(super) fn is_fine(&self) -> bool {
         const LEAST: u64 = 4;
         self.useless < LEAST || self.useless * 100 < self.all()
     }
 }
 
-/// The fetches of a run, and the number of useless ones of each block.
+/// The fetches of a run, and the number of useless ones for each block.
 pub(super) struct UselessFetches {
     pub(super) fetches: Fetches,
     useless: BTreeMap<u32, u64>,
 }
 
 impl UselessFetches {
-    /// The block with the most useless fetches (the first of several), and their number.
+    /// Returns the block with the most useless fetches (the first of several), and their number.
     pub(super) fn worst(&self) -> Option<(u32, u64)> {
         let all = self.useless.iter().map(|(&block, &useless)| (block, useless));
         all.max_by_key(|&(block, useless)| (useless, core::cmp::Reverse(block)))
     }
 }
 
-/// The number of pieces into which blocks of `grain` bytes cut these uses.
+/// Returns the number of pieces into which blocks of `grain` bytes split these accesses.
 pub(super) fn pieces(acts: &[Act], grain: u32) -> u64 {
     let of = |range: Range<u32>| u64::from((range.end - 1) / grain - range.start / grain + 1);
     acts.iter().flat_map(|act| act.bytes.ranges()).map(of).sum()
 }
 
-/// The fetches that `ranks` ranks need for these uses, in their order, with blocks of `grain` bytes.
+/// Counts the fetches that `ranks` ranks need for these accesses, in this order, with blocks of `grain`
+/// bytes.
 pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> UselessFetches {
     let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
     for act in acts {
@@ -101,7 +101,7 @@ pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> UselessFetches 
     outcome
 }
 
-/// Calls `see` with the number of each block that the bytes touch, and their part in it.
+/// Calls `see` with the number of each block that the bytes overlap, and their part in it.
 fn each_block(bytes: &Bytes, grain: u32, mut see: impl FnMut(u32, Bytes)) {
     let mut open: Option<(u32, Bytes)> = None;
     for Range { mut start, end } in bytes.ranges() {
@@ -121,19 +121,19 @@ fn each_block(bytes: &Bytes, grain: u32, mut see: impl FnMut(u32, Bytes)) {
     open.into_iter().for_each(|(number, bytes)| see(number, bytes));
 }
 
-/// Whether a fetch has been useful so far. `None` if the copy has no fetch that counts as essential or
-/// useless, for example after a cold one.
+/// Whether a fetch has been useful so far; `None` if the copy has no fetch that counts as essential or
+/// useless, for example only a cold one.
 type FetchUse = Option<bool>;
 
 /// A rank's copy of a block.
 #[derive(Clone, Default)]
 struct Copy {
     access: Access,
-    /// The most access that it ever had.
+    /// The most access that it has had.
     had: Access,
-    /// Bytes that others have stored since it lost its last copy.
+    /// Bytes that other ranks have stored since this rank lost its previous copy.
     unseen: Bytes,
-    /// Bytes that others have loaded since it last could write: a store to them is essential.
+    /// Bytes that other ranks have loaded since this rank last could write: a store to them is essential.
     watched: Bytes,
     /// The fetch that brought this copy.
     read: FetchUse,
@@ -142,7 +142,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// Fetches access `need`, if the copy has less.
+    /// Fetches access `need` if the copy has less.
     fn fetch(&mut self, need: Access, fetches: &mut Fetches) {
         if self.access >= need {
             return;
@@ -156,11 +156,11 @@ impl Copy {
         (self.access, self.had) = (need, need.max(self.had));
     }
 
-    /// Loses the right to write, and keeps the copy.
+    /// Loses the right to write but keeps the copy.
     fn lower(&mut self, fetches: &mut Fetches) {
         if self.access == Access::Write {
             self.access = Access::Read;
-            // The fetch to write brought the copy, too: from now on it counts by what the rank loads.
+            // The fetch to write also brought the copy: from now on, what the rank loads decides its class.
             if self.read.is_none() && self.write == Some(false) {
                 self.read = self.write.take();
             }
@@ -244,7 +244,7 @@ impl Block {
             copy.lower(fetches);
             copy.access = Access::Read;
             copy.had = copy.had.max(Access::Read);
-            // A rank that stores to these bytes next has to take the copies back, at any grain.
+            // A rank that stores to these bytes next has to invalidate the copies again, at any granularity.
             copy.watched.unite(bytes);
         }
     }

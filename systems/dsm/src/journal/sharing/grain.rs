@@ -1,16 +1,17 @@
-//! The grain at which no fetch would be useless: candidates come from what ranks touch, and each is tried.
+//! Searches for the granularity at which no fetch would be useless: candidates are derived from the accesses
+//! of ranks, and each is tried.
 use super::copies::{Act, How, fetches, pieces};
 use super::{Bytes, Cure, Fetches};
 use crate::memory::Site;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A grain that gives more pieces than this is not tried.
+/// A granularity that gives more pieces than this is not tried.
 const PIECES_MAX: u64 = 1 << 22;
 
-/// Of ten useless fetches this many may be left.
+/// At most this many of ten useless fetches may remain.
 const LEFT_MAX: u64 = 1;
 
-/// The largest unit at which hardly any of the present fetches is useless.
+/// Returns the largest unit at which almost none of the current fetches is useless.
 pub(super) fn cure(acts: &[Act], ranks: usize, site: &Site, (grain, now): (u32, &Fetches)) -> Option<Cure> {
     let candidates = candidates(acts, site, grain);
     candidates.into_iter().rev().filter(|&unit| pieces(acts, unit) <= PIECES_MAX).find_map(|unit| {
@@ -22,9 +23,9 @@ pub(super) fn cure(acts: &[Act], ranks: usize, site: &Site, (grain, now): (u32, 
     })
 }
 
-/// The candidates: what ranks touch at a time, and what a rank touches of the array in all; below the grain
-/// also allocations as they are, and elements; and 2, 4, 8 ... times each of the four. All are whole
-/// elements.
+/// Returns the candidates: the step of what threads access in an epoch, and the step of what ranks access in
+/// total; below the current granularity also an element and an allocation; and 2, 4, 8 ... times each of the
+/// four. All are multiples of an element.
 fn candidates(acts: &[Act], site: &Site, grain: u32) -> BTreeSet<u32> {
     let (mut epochs, mut ranks) = (BTreeMap::<_, Bytes>::new(), BTreeMap::<_, Bytes>::new());
     for act in acts.iter().filter(|act| act.how != How::Push) {
@@ -39,7 +40,8 @@ fn candidates(acts: &[Act], site: &Site, grain: u32) -> BTreeSet<u32> {
     smaller.chain(steps).filter(usable).collect()
 }
 
-/// The largest step at multiples of which all of these begin and end; the last end may be another.
+/// Returns the largest step such that all of these begin and end at its multiples; the last may end
+/// elsewhere.
 fn step<'b>(all: impl Iterator<Item = &'b Bytes>, last: u32) -> u32 {
     let edges = all.flat_map(Bytes::ranges).flat_map(|range| [range.start, range.end]).filter(|&edge| edge != last);
     edges.fold(0, divisor)

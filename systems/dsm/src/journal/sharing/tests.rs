@@ -1,11 +1,11 @@
-//! False sharing in journals written by hand, its cure, and cases that only look like it.
+//! False sharing in hand-written journals, its cure, and cases that only look like it.
 use super::super::hand_made::{journals, load, site, store};
 use super::*;
 use Operation::Barrier;
 
 #[test]
 fn the_grain_that_cures_is_the_largest_one() {
-    // Four ranks, each at its own 16 bytes, of which it touches 8 at a time.
+    // Four ranks, each with its own 16 bytes, of which it accesses 8 at a time.
     let row = |rank: u32| {
         let turn = |second: u32| store(0, 16 * rank + 8 * second..16 * rank + 8 * second + 8);
         core::array::from_fn::<_, 20, _>(|at| turn(at as u32 % 2))
@@ -29,8 +29,8 @@ fn the_grain_that_cures_is_the_largest_one() {
 
 #[test]
 fn the_length_of_what_is_touched_at_a_time_is_a_candidate_even_across_smaller_and_larger_units() {
-    // Tours of 148 bytes: rank 0 has the even ones, rank 1 the odd ones, and both store all of theirs over
-    // and over.
+    // Tours of 148 bytes: rank 0 has the even ones, rank 1 the odd ones, and both store all of theirs again
+    // and again.
     for unit_bytes in [128, 256] {
         let row = |rank: u32| {
             let touch = |at: usize| {
@@ -53,7 +53,7 @@ fn the_length_of_what_is_touched_at_a_time_is_a_candidate_even_across_smaller_an
 
 #[test]
 fn chunks_are_told_to_be_smaller() {
-    // Pairs of units belong to a rank, and eight of them are a minipage.
+    // Each rank owns two units, and eight units share a minipage.
     let row = |rank: u32| {
         let touch = |at: usize| store(0, 16 * (2 * rank + at as u32 % 2)..16 * (2 * rank + at as u32 % 2) + 12);
         core::array::from_fn::<_, 16, _>(touch)
@@ -80,7 +80,7 @@ fn what_is_handed_over_at_barriers_is_not_falsely_shared_nor_is_what_nobody_fetc
 
 #[test]
 fn a_cure_that_costs_more_fetches_than_it_saves_says_so() {
-    // A row moves to and fro as a whole; then each rank stores a number of its own in another minipage.
+    // A row moves back and forth as a whole; then each rank stores a number of its own in another minipage.
     let touch = |rank: u32, at: u32| match at {
         _ if at % 2 != rank => None,
         0..32 => store(0, 0..256),

@@ -1,16 +1,16 @@
-//! Elements in the memory of this process.
+//! Arrays in the memory of this process.
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_slice_box;
 use core::ops::Range;
 use foregather_machine::{Cause, Error};
 use std::sync::Arc;
 
-/// A value as cells that are loaded and stored one by one: relaxed atomics, so two threads at one cell are no
-/// data race.
+/// A value as cells that are loaded and stored one by one with relaxed atomics, so that two threads that
+/// access a cell cause no data race.
 pub trait InCells: Sized {
     /// One cell.
     type Cell: Zeroable + Send + Sync;
-    /// How many cells a value takes.
+    /// The number of cells of a value.
     const CELLS: usize;
     /// Loads the value from its cells.
     fn load(from: &[Self::Cell]) -> Self;
@@ -70,8 +70,8 @@ impl<T: InCells, const N: usize> InCells for [T; N] {
     }
 }
 
-/// Elements of this process. A clone has the same ones. They are zeros at first, and take no memory until a
-/// thread touches them.
+/// Elements in the memory of this process. A clone refers to the same ones. They are zero at first, and use
+/// no memory until a thread touches them.
 pub struct ElementCells<T: InCells>(Arc<Box<[T::Cell]>>);
 
 impl<T: InCells> Clone for ElementCells<T> {
@@ -81,11 +81,11 @@ impl<T: InCells> Clone for ElementCells<T> {
 }
 
 impl<T: InCells> ElementCells<T> {
-    /// Makes that many elements, zeros at first.
+    /// Allocates that many elements, initially zero.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for no elements, or for elements of no bytes; [`Cause::Unavailable`] if there is no
-    /// room.
+    /// [`Cause::Setting`] for no elements or zero-sized elements; [`Cause::Unavailable`] if there is not
+    /// enough memory.
     pub fn zeroed(len: usize) -> Result<Self, Error> {
         if len == 0 || T::CELLS == 0 {
             return Err(Cause::Setting { what: "shared memory", needs: "at least one element, of at least one byte" }.into());
@@ -98,40 +98,40 @@ impl<T: InCells> ElementCells<T> {
         Ok(Self(Arc::new(cells.ok_or_else(no_room)?)))
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline]
     #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
     pub fn len(&self) -> usize {
         self.0.len() / T::CELLS
     }
 
-    /// Loads an element.
+    /// Loads the element at index `at`.
     ///
     /// # Panics
-    /// If there is none at that place.
+    /// If `at` is out of bounds.
     #[inline]
     #[track_caller]
     pub fn get(&self, at: usize) -> T {
         T::load(self.of(at))
     }
 
-    /// Stores an element.
+    /// Stores `value` at index `at`.
     ///
     /// # Panics
-    /// If there is none at that place.
+    /// If `at` is out of bounds.
     #[inline]
     #[track_caller]
     pub fn set(&self, at: usize, value: T) {
         value.store(self.of(at));
     }
 
-    /// Loads elements from `first` on; the caller has checked that they exist.
+    /// Loads elements from index `first` on. The caller has checked the range.
     pub fn read(&self, first: usize, into: &mut [T]) {
         let from = self.0[within::<T>(first, into.len())].chunks_exact(T::CELLS);
         into.iter_mut().zip(from).for_each(|(to, from)| *to = T::load(from));
     }
 
-    /// Stores elements from `first` on; the caller has checked that they exist.
+    /// Stores elements from index `first` on. The caller has checked the range.
     pub fn write(&self, first: usize, from: &[T])
     where
         T: Copy,
@@ -140,7 +140,7 @@ impl<T: InCells> ElementCells<T> {
         from.iter().zip(to).for_each(|(from, to)| from.store(to));
     }
 
-    /// The cells of one element.
+    /// Returns the cells of one element.
     #[inline]
     #[track_caller]
     fn of(&self, at: usize) -> &[T::Cell] {
@@ -148,7 +148,7 @@ impl<T: InCells> ElementCells<T> {
     }
 }
 
-/// Panics, since there is no such element.
+/// Panics, because index `at` is out of bounds.
 #[cold]
 #[track_caller]
 pub fn no_element(at: usize, len: usize) -> ! {

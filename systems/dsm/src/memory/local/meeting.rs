@@ -1,4 +1,4 @@
-//! Calls that all ranks make when they are threads of this process: each sees what the others have brought.
+//! Collective calls of ranks that are threads of this process: each rank sees the values of the others.
 use crate::memory::Call;
 use core::any::Any;
 use core::cell::{Cell, RefCell};
@@ -9,37 +9,38 @@ use foregather_thread::{Scope, Thread, Word};
 use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::{Mutex, PoisonError};
 
-/// The place where ranks make their calls together.
+/// The object through which ranks make collective calls.
 pub struct RankMeeting {
     group: Group<Thread>,
-    /// By rank.
+    /// One entry per rank.
     places: Box<[CachePadded<[Brought; 2]>]>,
 }
 
-/// What a rank has brought to a meeting. Two are used in turn: a rank comes to the meeting after the next
-/// only when all have left this one, and have read what was brought.
+/// The data that a rank contributes to a collective call. Two are used in turn: a rank can start the call
+/// after the next only when all ranks have left this one, and have read its data.
 #[derive(Default)]
 struct Brought {
-    /// A [`Call`]; the barrier orders it.
+    /// A [`Call`]; ordered by the barrier.
     call: AtomicU64,
     value: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// One rank's place. Dropped before all have ended, it ends the others' waits with its rank.
+/// One rank's handle. If it is dropped before all ranks have ended, the waits of the others fail with its
+/// rank.
 pub struct RankPlace<'a> {
     meeting: &'a RankMeeting,
     rank: Rank,
-    /// `None` once this rank has given up.
+    /// `None` after this rank has given up.
     member: RefCell<Option<BarrierMember<Thread>>>,
     turn: Cell<usize>,
-    /// When a call of all ranks must end.
+    /// The deadline of collective calls.
     deadline: Cell<Nanos>,
     cpu: Thread,
     /// How this rank waits for locks.
     waiter: Waiter,
 }
 
-/// A lock that its rank has, as long as this lives.
+/// A lock that this rank holds until this value is dropped.
 pub struct HeldLock<'a>(&'a Word);
 
 impl Drop for HeldLock<'_> {
@@ -50,19 +51,19 @@ impl Drop for HeldLock<'_> {
 }
 
 impl RankMeeting {
-    /// The place of that many ranks.
+    /// Creates the object for that many ranks.
     ///
     /// # Errors
-    /// For no ranks.
+    /// If `ranks` is 0.
     pub fn new(ranks: u32) -> Result<Self, Error> {
         let group = Group::new(Algorithm::Central, ranks)?;
         Ok(Self { group, places: (0..ranks).map(|_| CachePadded::default()).collect() })
     }
 
-    /// Gives out the place of `rank`, once.
+    /// Returns the handle of `rank`, once.
     ///
     /// # Errors
-    /// If that rank has its place already.
+    /// If the handle of that rank was already taken.
     pub fn join(&self, cpu: Thread, rank: Rank) -> Result<RankPlace<'_>, Error> {
         let member = RefCell::new(Some(self.group.join(cpu, rank)?));
         let waiter = Waiter::new(Policy::adaptive(&cpu.costs()), rank);
@@ -71,29 +72,29 @@ impl RankMeeting {
 }
 
 impl RankPlace<'_> {
-    /// Its number.
+    /// Returns its rank.
     #[inline]
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     #[inline]
     pub fn size(&self) -> u32 {
         self.meeting.group.size()
     }
 
-    /// The time of its thread's clock.
+    /// Returns the time on its thread's clock.
     pub fn now(&self) -> Nanos {
         self.cpu.now()
     }
 
-    /// Bounds every call of all ranks from now on; [`Nanos::MAX`] for never.
+    /// Sets the deadline of all later collective calls; [`Nanos::MAX`] for none.
     pub fn set_deadline(&self, deadline: Nanos) {
         self.deadline.set(deadline);
     }
 
-    /// This rank goes on no more: the others' calls end with an error that names it.
+    /// Leaves: the other ranks' calls fail with an error that names this rank.
     pub fn give_up(&self) {
         self.member.take();
     }
@@ -101,16 +102,16 @@ impl RankPlace<'_> {
     /// Checks that this rank may still make calls.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] once this rank has given up.
+    /// [`Cause::Poisoned`] after this rank has given up.
     #[inline]
     pub fn check(&self) -> Result<(), Error> {
         if self.member.borrow().is_some() { Ok(()) } else { Err(Cause::Poisoned { by: Some(self.rank) }.into()) }
     }
 
-    /// Waits until the lock is free, until `deadline` at most, and takes it.
+    /// Waits until the lock is free, at most until `deadline`, and takes it.
     ///
     /// # Errors
-    /// [`Cause::TimedOut`] when the deadline has passed.
+    /// [`Cause::TimedOut`] if the deadline has passed.
     #[inline]
     pub fn lock<'w>(&self, word: &'w Word, deadline: Nanos) -> Result<HeldLock<'w>, Error> {
         let why = || (WaitContext::new("a lock", self.rank).until(deadline), WaitFor::Unseen(self.size()));
@@ -118,17 +119,17 @@ impl RankPlace<'_> {
         block_on(taken.finish()).map(|()| HeldLock(word))
     }
 
-    /// Meets the others, all of which make this call.
+    /// Waits for the other ranks, all of which make this call.
     ///
     /// # Errors
-    /// As [`Call::check`], and then it can go on; [`Cause::Poisoned`] by the rank that has
+    /// As for [`Call::check`], and then the rank can continue; [`Cause::Poisoned`] with the rank that has
     /// failed.
     pub fn meet(&self, call: Call) -> Result<(), Error> {
         self.next(self.rank).call.store(call.bits(), Relaxed);
         self.wait()?;
-        // Only then: ranks that have not left the meeting before may still read what was brought to it.
+        // Not earlier, because ranks that have not left the previous call may still read its data.
         self.turn.set(1 - self.turn.get());
-        // All ranks have left that meeting by now, and have read what was brought there.
+        // All ranks have left the previous call by now, and have read its data.
         *self.next(self.rank).value.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let all = (0..self.size()).map(|rank| Call::from_bits(self.brought(rank).call.load(Relaxed)));
         all.reduce(Call::and).map_or(Ok(()), Call::check)
@@ -143,20 +144,20 @@ impl RankPlace<'_> {
         }
     }
 
-    /// Meets the others; every rank gets what all have brought, in their order.
+    /// Waits for the other ranks, and returns the values of all ranks in rank order.
     ///
     /// # Errors
-    /// As [`RankPlace::meet`].
+    /// As for [`RankPlace::meet`].
     pub fn exchange<V: Clone + Send + 'static>(&self, call: Call, value: V) -> Result<Vec<V>, Error> {
         self.bring(value);
         self.meet(call)?;
         Ok((0..self.size()).filter_map(|rank| self.taken(rank)).collect())
     }
 
-    /// Meets the others; every rank gets what the first one makes.
+    /// Waits for the other ranks; every rank gets the value that `make` returned on the first rank.
     ///
     /// # Errors
-    /// As [`RankPlace::meet`]; the errors of `make`.
+    /// As for [`RankPlace::meet`]; also the errors of `make`.
     pub fn make<V: Clone + Send + 'static>(&self, call: Call, make: impl FnOnce() -> Result<V, Error>) -> Result<V, Error> {
         if self.rank == 0 {
             self.bring(make());
@@ -165,7 +166,7 @@ impl RankPlace<'_> {
         self.taken(0).expect("what the first rank makes in a call that all make is of one type")
     }
 
-    /// Brings a value to the next meeting.
+    /// Publishes a value for the next collective call.
     fn bring<V: Send + 'static>(&self, value: V) {
         *self.next(self.rank).value.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(value));
     }
@@ -175,12 +176,12 @@ impl RankPlace<'_> {
         value.as_ref()?.downcast_ref().cloned()
     }
 
-    /// What a rank brought to the last complete meeting.
+    /// Returns the data of a rank in the last completed call.
     fn brought(&self, rank: Rank) -> &Brought {
         &self.meeting.places[rank as usize][self.turn.get()]
     }
 
-    /// Where a rank brings its value for the next meeting.
+    /// Returns the data of a rank for the next call.
     fn next(&self, rank: Rank) -> &Brought {
         &self.meeting.places[rank as usize][1 - self.turn.get()]
     }

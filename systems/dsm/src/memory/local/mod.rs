@@ -1,7 +1,7 @@
-//! Ranks that are threads of this process, and share its memory as it is: no views, no messages.
+//! Ranks that are threads of this process and share its memory directly, without views or messages.
 //!
-//! - [`ElementCells`]: elements. [`InCells`]: the kinds of values that they can be.
-//! - [`RankMeeting`], [`RankPlace`]: the calls that all ranks make, and locks.
+//! - [`ElementCells`]: arrays. [`InCells`]: the types of their elements.
+//! - [`RankMeeting`], [`RankPlace`]: collective calls, and locks.
 
 mod cells;
 mod meeting;

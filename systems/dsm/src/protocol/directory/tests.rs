@@ -1,7 +1,7 @@
-//! One manager, driven by hand: which ranks get which messages, and in which order.
+//! Tests of one manager, step by step: which ranks get which messages, in which order.
 use super::*;
 
-/// A directory of rank 0 among four, and the messages it sends.
+/// The directory of rank 0 of four, and the messages that it sends.
 struct Bench(Directory);
 
 const PAGE: Minipage = Minipage(0);

@@ -1,4 +1,4 @@
-//! The effect of actions on a modelled host, and the properties that must hold meanwhile.
+//! The effect of actions on a modelled host, and the properties that must hold during them.
 use super::super::{Action, Ended, Message};
 use super::state::{Packet, State, Wrong};
 use super::{Fault, Setup};
@@ -6,13 +6,13 @@ use crate::{Access, Minipage};
 use foregather_machine::Address;
 
 impl State {
-    /// Does one action for `at`, a server or a thread; `fresh` says whether the bytes with the message are
-    /// those of the last write.
+    /// Performs one action for `at`, a server or a thread. `fresh` says whether the bytes with the message
+    /// are those of the last write.
     pub(super) fn act(&mut self, setup: &Setup, at: Address, action: Action, fresh: bool) -> Result<(), Wrong> {
         let host = self.host_mut(at.rank);
         match action {
-            // Word and view in one step: in between, an access through the view is like one before, and a
-            // look at the word like one after.
+            // Changes word and view in one step: an access through the view in between is like one before the
+            // step, and a read of the word like one after it.
             Action::Lower { minipage, to } => {
                 host.set_word(minipage, host.word(minipage).lower(to));
                 host.set_view(minipage, host.view(minipage).min(to));
@@ -63,7 +63,7 @@ impl State {
         }
     }
 
-    /// Checks a reply by the lock's rule before the thread acts on it: only one thread may get the lock.
+    /// Checks a reply by the lock's rule, only one thread may get the lock, before the thread acts on it.
     pub(super) fn may_take(&self, to: Address, message: &Message) -> Result<(), Wrong> {
         let Message::Granted { lock } = *message else { return Ok(()) };
         let other = |rank: u32| self.host(rank).threads.iter().any(|thread| thread.held == Some(lock));

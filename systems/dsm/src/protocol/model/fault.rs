@@ -1,5 +1,5 @@
-//! Mistakes that the checker must find. They are planted around the protocol, in what it sends and receives;
-//! it does not know of them.
+//! Mistakes that the checker must find. They are injected into what the protocol sends and receives; the
+//! protocol itself is unchanged.
 use super::super::{Action, Homes, Message, Server, server_of};
 use super::state::Packet;
 use foregather_machine::{Address, Error, Rank};
@@ -7,19 +7,19 @@ use foregather_machine::{Address, Error, Rank};
 /// One mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The view is opened before the bytes are in.
+    /// The view is opened before the bytes are written.
     OpenBeforeInstall,
     /// The owner sends its bytes before it closes its view.
     CopyBeforeClose,
     /// The requester acknowledges before its view is open.
     AcknowledgeBeforeOpen,
-    /// The manager serves the next request before the last one is acknowledged.
+    /// The manager serves the next request before the previous one is acknowledged.
     NotBusyUntilAcknowledged,
-    /// The manager does not wait until copies are closed.
+    /// The manager does not wait until the copies are closed.
     InvalidationNotAwaited,
-    /// The manager lets one rank write and tells no other.
+    /// The manager lets one rank write and does not invalidate the other copies.
     NobodyInvalidated,
-    /// The manager of a lock gives it to the next thread before the first has left.
+    /// The manager of a lock grants it to the next thread before its holder has released it.
     LockGrantedTwice,
     /// A request for a freed minipage gets no reply.
     FreedInSilence,
@@ -31,7 +31,7 @@ pub enum Fault {
     HintsUncounted,
 }
 
-/// The server's actions for a message, mistakes included.
+/// Returns the server's actions for a message, including mistakes.
 pub(super) fn serve(
     fault: Option<Fault>,
     homes: &Homes,
@@ -46,7 +46,7 @@ pub(super) fn serve(
     }
     let mut actions = Vec::new();
     let mut pending = vec![(packet.from, packet.message)];
-    // A forged answer takes the place of the real one.
+    // A forged reply replaces the real one.
     if let Some(fault) = fault
         && forges(fault, &packet.message)
     {
@@ -64,7 +64,7 @@ pub(super) fn serve(
     Ok(actions)
 }
 
-/// Applies the mistakes of order, wherever they are made.
+/// Applies mistakes of order, wherever they occur.
 pub(super) fn disorder(fault: Option<Fault>, actions: &mut [Action]) {
     for at in 1..actions.len() {
         match (fault, actions[at - 1], actions[at]) {
@@ -89,7 +89,7 @@ fn forges(fault: Fault, message: &Message) -> bool {
     }
 }
 
-/// The answer that the manager takes for received.
+/// Returns the forged reply that the manager treats as received.
 fn forged(fault: Fault, homes: &Homes, me: Rank, action: &Action) -> Option<(Address, Message)> {
     match (fault, *action) {
         (Fault::NotBusyUntilAcknowledged, Action::Send { message: Message::Forward { minipage, by, .. }, .. })

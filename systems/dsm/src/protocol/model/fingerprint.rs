@@ -1,20 +1,20 @@
-//! A state in 128 bits, so that hundreds of millions of states can be told apart without being kept.
+//! A state in 128 bits, so that hundreds of millions of states can be distinguished without being stored.
 //!
-//! Two halves, each a chain of multiplications folded to 64 bits, with constants of its own. Equal on all
-//! machines and in all runs.
+//! It consists of two halves, each a chain of multiplications folded to 64 bits with its own constants. It is
+//! the same on all machines and in all runs.
 use std::hash::{Hash, Hasher};
 
-/// 64 bits each of the fractions of the golden ratio, e, and the square roots of 2 and 3; made odd.
+/// 64 bits each of the fractions of the golden ratio, e, and the square roots of 2 and 3, made odd.
 const STEP: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xb7e1_5162_8aed_2a6b];
 const START: [u64; 2] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
 
 struct Halves([u64; 2]);
 
-/// The fingerprint of a value.
+/// Returns the fingerprint of a value.
 pub(super) fn fingerprint(value: &impl Hash) -> u128 {
     let mut halves = Halves(START);
     value.hash(&mut halves);
-    // Once more, so that the last word goes through two multiplications, too.
+    // Once more, so that the last word also goes through two multiplications.
     halves.write_u64(0);
     u128::from(halves.0[0]) << 64 | u128::from(halves.0[1])
 }
@@ -41,7 +41,7 @@ impl Hasher for Halves {
     fn write_u64(&mut self, value: u64) {
         for (half, step) in self.0.iter_mut().zip(STEP) {
             let product = u128::from(*half ^ value).wrapping_mul(u128::from(step));
-            // The word is added once more: a product of zero must not lose it.
+            // The word is added again, because a product of zero would lose it.
             *half = (product as u64 ^ (product >> 64) as u64).wrapping_add(value).rotate_left(23);
         }
     }

@@ -1,4 +1,4 @@
-//! One modelled host: words, views and bytes of its minipages, its server, its threads.
+//! One modelled host: the words, views and bytes of its minipages, its server, and its threads.
 use super::super::{Action, Client, FlagId, LockId, Server, Word, server_of};
 use super::Setup;
 use crate::{Access, Minipage};
@@ -18,7 +18,7 @@ pub(super) enum Op {
 }
 
 impl Op {
-    /// The access of an operation that can fault.
+    /// Returns the access of an operation that can fault.
     pub(super) fn need(self) -> Option<(Minipage, Access)> {
         match self {
             Self::Read(minipage) => Some((minipage, Access::Read)),
@@ -31,7 +31,7 @@ impl Op {
 /// The state of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Doing {
-    /// In its own program.
+    /// Running its own program.
     Idle,
     /// About to execute the instruction (again).
     Trying(Op),
@@ -39,11 +39,11 @@ pub(super) enum Doing {
     Asleep(Op),
     /// Waiting for the reply.
     Asked(Op),
-    /// Doing the reply's actions; then the instruction again, if there is one.
+    /// Performing the reply's actions; then the instruction again, if there is one.
     Settling(Todo, Option<Op>),
 }
 
-/// Actions still to be done, with the bytes that came along.
+/// Actions to be performed, with the bytes that arrived with them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Todo {
     pub(super) actions: VecDeque<Action>,
@@ -78,10 +78,10 @@ struct Page {
 pub(super) struct Host {
     pages: Vec<Page>,
     pub(super) server: Server,
-    /// The actions that its server is doing.
+    /// The actions that its server is performing.
     pub(super) todo: Todo,
     pub(super) threads: Vec<Thread>,
-    /// Prefetches and pushes under way.
+    /// Prefetches and pushes in flight.
     pub(super) prefetches: u32,
 }
 
@@ -123,17 +123,17 @@ impl Host {
         self.pages[minipage.0 as usize].fresh = fresh;
     }
 
-    /// Its bytes are given away, or closed for a writer: a use of them would be wrong even before the writer
-    /// writes, so there are fewer states to tell apart. A planted mistake, however, must be found by its
-    /// effect.
+    /// Forgets the bytes of a minipage that were sent away, or closed for a writer. Using them would be wrong
+    /// even before the writer writes, so forgetting them leaves fewer states to distinguish. Does nothing for
+    /// an injected mistake, which must be found by its effect.
     pub(super) fn forget(&mut self, setup: &Setup, minipage: Minipage) {
         if setup.fault.is_none() {
             self.set_fresh(minipage, false);
         }
     }
 
-    /// Marks the bytes of that minipage as outdated: those under way to this host always, those in memory
-    /// unless this host wrote them.
+    /// Marks the bytes of that minipage as outdated: always those in transit to this host, and those in
+    /// memory unless this host wrote them.
     pub(super) fn outdate(&mut self, minipage: Minipage, writer: bool) {
         self.set_fresh(minipage, writer);
         self.todo.outdate(minipage);
@@ -144,7 +144,7 @@ impl Host {
         }
     }
 
-    /// Threads that sleep on that word try their instruction again.
+    /// Makes threads that sleep on that word retry their instruction.
     pub(super) fn wake(&mut self, minipage: Minipage) {
         for thread in &mut self.threads {
             if let Doing::Asleep(op) = thread.doing
@@ -156,7 +156,7 @@ impl Host {
     }
 }
 
-/// The lane of thread `thread`, counted from 0.
+/// Returns the lane of thread `thread`, counted from 0.
 pub(super) fn lane_of(rank: Rank, thread: usize) -> Address {
     Address { lane: thread as u32 + 1, ..server_of(rank) }
 }

@@ -1,10 +1,10 @@
-//! Every state that the protocol can reach with a few hosts, one after the other: a model checker.
+//! A model checker, which visits every state that the protocol can reach with a few hosts.
 //!
-//! The protocol itself runs ([`Server`](super::Server), [`Client`](super::Client), [`Word`](super::Word));
-//! only views, bytes and wires are modelled. Each host has a server and some threads; messages from one lane
-//! to another arrive in order, and everything else interleaves in every way. A thread may do what its
-//! [`Setup`] allows, forever: the states are finite nevertheless, since the model keeps one fact of the
-//! bytes, whether they are those of the last write. The properties checked: [`PROPERTIES`].
+//! It runs the protocol itself ([`Server`](super::Server), [`Client`](super::Client), [`Word`](super::Word));
+//! only views, bytes and the network are modelled. Each host has a server and some threads. Messages from one
+//! lane to another arrive in order, and everything else interleaves in every way. A thread may do what its
+//! [`Setup`] allows, forever. The number of states is still finite, because the model stores only one fact
+//! about the bytes: whether they are those of the last write. The properties checked are [`PROPERTIES`].
 
 mod act;
 mod fault;
@@ -25,7 +25,7 @@ pub use walk::{Walked, walk};
 use super::{Homes, LockId};
 use core::fmt;
 
-/// The job that is explored.
+/// The job that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// Which host manages what, and how many hosts there are.
@@ -34,25 +34,26 @@ pub struct Setup {
     pub threads: u32,
     /// Minipages that all of them read and write.
     pub minipages: u32,
-    /// Locks that all of them take and leave.
+    /// Locks that all of them take and release.
     pub locks: u32,
     /// Flags that all of them post and wait for.
     pub flags: u32,
-    /// Prefetches and pushes that a host may have under way; 0: no prefetch, and pushes are waited for.
+    /// The maximum number of prefetches and pushes of a host in flight; 0 means no prefetches, and pushes
+    /// that are waited for.
     pub prefetches: u32,
     /// Whether a writer may push to all others.
     pub push: bool,
     /// Whether minipages may be freed.
     pub free: bool,
-    /// Prefetches, pushes and frees that all hosts together may have under way: it limits the exploration,
-    /// not the protocol.
+    /// The maximum number of prefetches, pushes and frees of all hosts together in flight. It limits the
+    /// search, not the protocol.
     pub at_once: u32,
-    /// The planted mistake, for tests of the checker.
+    /// The injected mistake, for tests of the checker.
     pub fault: Option<Fault>,
 }
 
 impl Setup {
-    /// Reads and writes only, one thread a host, one minipage.
+    /// Creates a setup with only reads and writes, one thread per host, and one minipage.
     pub fn new(homes: Homes) -> Self {
         Self {
             homes,
@@ -68,8 +69,8 @@ impl Setup {
         }
     }
 
-    /// The longest queue that may form: a host waits for this many requests. One more is being served: it may
-    /// have ended for the thread that asked, while the manager does not know yet.
+    /// Returns the longest possible queue, which is how many requests a host can have waiting. One more is
+    /// being served: it may be complete for the thread that sent it, while the manager does not know yet.
     pub fn bound(&self) -> usize {
         (self.homes.hosts() * (self.threads + self.prefetches)) as usize
     }
@@ -93,8 +94,8 @@ impl fmt::Display for Setup {
     }
 }
 
-/// The jobs worth exploring: those that take seconds, or those that take minutes and up to some gigabytes of
-/// memory.
+/// Returns the setups that are checked: those that take seconds or, if `large`, those that take minutes and
+/// up to several gigabytes of memory.
 pub fn setups(large: bool) -> Vec<Setup> {
     let spread = |hosts| Homes::spread(hosts).map(Setup::new);
     let (Ok(two), Ok(three), Ok(central)) = (spread(2), spread(3), Homes::central(3, 0).map(Setup::new)) else {

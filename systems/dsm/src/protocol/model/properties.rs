@@ -7,18 +7,18 @@ use crate::{Access, Minipage};
 use foregather_machine::Rank;
 
 impl State {
-    /// The first property that does not hold.
+    /// Returns the first property that is violated.
     pub(super) fn check(&self, setup: &Setup) -> Result<(), Wrong> {
         for minipage in (0..setup.minipages).map(Minipage) {
             self.one_writer_or_readers(minipage)?;
             self.nobody_sees_the_past(minipage)?;
-            // A planted mistake must be found by its effect, not by the counts that it spoils.
+            // An injected mistake must be found by its effect, not by the counts that it changes.
             if setup.fault.is_none() {
                 self.directory_is_right(setup, minipage)?;
             }
         }
-        // Besides what may queue up, a thread that has asked again may have left a lock or posted, which gets
-        // no reply.
+        // In addition to what may be queued, a thread that has sent a new request may have released a lock or
+        // posted a flag, which gets no reply.
         let most = setup.bound() + usize::from(setup.locks + setup.flags > 0);
         if self.longest_wire() > most {
             return Err(format!("a wire holds {} messages, more than {most}", self.longest_wire()));
@@ -26,7 +26,7 @@ impl State {
         Ok(())
     }
 
-    /// How many requests wait in the longest queue of a manager.
+    /// Returns how many requests wait in the longest queue of a manager.
     pub(super) fn longest_queue(&self, setup: &Setup) -> usize {
         let manager = |minipage| self.host(setup.homes.of(minipage)).server.directory().holding(minipage).queued;
         (0..setup.minipages).map(|minipage| manager(Minipage(minipage))).max().unwrap_or(0)
@@ -41,8 +41,8 @@ impl State {
         Ok(())
     }
 
-    /// A thread may read at any time what its view shows: it must be the last write. And no word promises
-    /// more than the view.
+    /// Checks that a thread that reads through an open view gets the last write, and that no word promises
+    /// more access than the view.
     fn nobody_sees_the_past(&self, minipage: Minipage) -> Result<(), Wrong> {
         for (rank, host) in self.hosts.iter().enumerate() {
             if host.view(minipage) != Access::None && !host.is_fresh(minipage) {
@@ -55,14 +55,14 @@ impl State {
         Ok(())
     }
 
-    /// While it serves no request, a manager knows which ranks have valid bytes, and no other rank's view is
-    /// open.
+    /// Checks that a manager that serves no request knows which ranks have valid bytes, and that no other
+    /// rank's view is open.
     fn directory_is_right(&self, setup: &Setup, minipage: Minipage) -> Result<(), Wrong> {
         let holding = self.host(setup.homes.of(minipage)).server.directory().holding(minipage);
         if holding.queued > setup.bound() {
             return Err(format!("{} requests queue for {minipage:?}", holding.queued));
         }
-        // The manager knows already what its own server has still to do.
+        // The manager already knows what its own server still has to do.
         if holding.busy || !self.host(setup.homes.of(minipage)).todo.is_empty() {
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl State {
         Ok(())
     }
 
-    /// Checks that the state is as the reply says.
+    /// Checks that the state agrees with the reply.
     pub(super) fn is_true(&self, setup: &Setup, rank: Rank, op: Op, answer: Reaction) -> Result<(), Wrong> {
         let freed = |minipage| self.host(setup.homes.of(minipage)).server.directory().holding(minipage).freed;
         let minipage = match (op, answer) {

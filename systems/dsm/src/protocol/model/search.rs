@@ -1,5 +1,5 @@
-//! Breadth first through all states, so the trace to a mistake is the shortest; then backwards from the quiet
-//! states.
+//! Searches all states breadth first, so that the trace to a mistake is the shortest, and then backwards from
+//! the idle states.
 use super::Setup;
 use super::fingerprint::fingerprint;
 use super::state::{State, Wrong};
@@ -8,18 +8,18 @@ use core::fmt;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// The result of an exploration that found nothing wrong.
+/// The result of a search that found no violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explored {
-    /// Different states.
+    /// The number of different states.
     pub states: u64,
-    /// Steps between them.
+    /// The number of steps between them.
     pub steps: u64,
-    /// Steps from the first state to the farthest one.
+    /// The number of steps from the first state to the farthest one.
     pub depth: u32,
     /// How many requests waited in the longest queue of a manager.
     pub longest_queue: usize,
-    /// How many messages were on the fullest wire.
+    /// How many messages were in the fullest channel.
     pub longest_wire: usize,
 }
 
@@ -36,14 +36,14 @@ pub const PROPERTIES: [&str; 9] = [
     "freed is freed: no open view is left, and every later request is told so",
 ];
 
-/// A property does not hold.
+/// A violated property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// The property.
     pub property: String,
-    /// The shortest way from the first state to the violation.
+    /// The shortest path from the first state to the violation.
     pub trace: Vec<String>,
-    /// How many states were known by then.
+    /// How many states had been found by then.
     pub states: u64,
 }
 
@@ -62,13 +62,13 @@ impl fmt::Display for Broken {
     }
 }
 
-/// Explores all states.
+/// Checks all states.
 ///
-/// A state is known by 128 bits of its hash: the probability that one of n states is taken for another is n²
-/// / 2¹²⁸, less than 10⁻²² for a hundred million.
+/// A state is identified by a 128-bit hash. The probability that one of n states is mistaken for another is
+/// n² / 2¹²⁸, less than 10⁻²² for a hundred million states.
 ///
 /// # Errors
-/// The first property that does not hold, with the way there.
+/// The first violated property, with the path to it.
 pub fn explore(setup: &Setup) -> Result<Explored, Broken> {
     let mut search = Search::new(setup);
     while let Some((at, state, depth)) = search.frontier.pop_front() {
@@ -78,7 +78,7 @@ pub fn explore(setup: &Setup) -> Result<Explored, Broken> {
     Ok(search.explored)
 }
 
-/// A hasher for keys that are hashes already.
+/// A hasher for keys that already are hashes.
 #[derive(Default)]
 struct Same(u64);
 
@@ -97,12 +97,12 @@ impl Hasher for Same {
 struct Search<'s> {
     setup: &'s Setup,
     known: HashMap<u128, u32, BuildHasherDefault<Same>>,
-    /// How each state was reached first: from which state, and by which of its steps.
+    /// How each state was first reached: from which state, and by which of its steps.
     ways: Vec<(u32, u16)>,
     quiet: Vec<bool>,
-    /// Steps of a job that winds down: to which state, from which.
+    /// Steps of a job that is ending: the state after each, and the state before.
     ends: Vec<(u32, u32)>,
-    /// States to be expanded, each with its number and depth.
+    /// States whose successors have not been visited, each with its number and depth.
     frontier: VecDeque<(u32, State, u32)>,
     explored: Explored,
 }
@@ -117,7 +117,7 @@ impl<'s> Search<'s> {
         search
     }
 
-    /// The number of a state; new ones are queued.
+    /// Returns the number of a state; a new one is queued.
     fn meet(&mut self, state: State, way: (u32, u16), depth: u32) -> u32 {
         let fresh = self.ways.len() as u32;
         let number = *self.known.entry(fingerprint(&state)).or_insert(fresh);
@@ -151,7 +151,7 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// Checks that from every state all can come to rest, if no thread begins anything new.
+    /// Checks that every state can reach an idle state if no thread starts anything new.
     fn can_all_end(&mut self) -> Result<(), Broken> {
         self.ends.sort_unstable();
         let mut ending = self.quiet.clone();

@@ -7,29 +7,29 @@ use foregather_machine::{Address, Rank};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// A property that does not hold.
+/// A violated property.
 pub(super) type Wrong = String;
 
-/// A message under way.
+/// A message in transit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Packet {
     pub(super) from: Address,
     pub(super) message: Message,
-    /// Whether the bytes behind it are those of the last write. True if there are none.
+    /// Whether the bytes that follow it are those of the last write. True if there are none.
     pub(super) fresh: bool,
 }
 
-/// Hosts, and the messages on the wires between their lanes.
+/// The hosts, and the messages in transit between their lanes.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct State {
-    /// Shared with the state before, as far as nothing has changed there.
+    /// Shared with the previous state if nothing has changed there.
     pub(super) hosts: Vec<Rc<Host>>,
-    /// By sender and receiver, and on each wire in the order in which they were sent.
+    /// By sender and receiver, and for each pair in the order in which they were sent.
     wires: Vec<(Address, Packet)>,
-    /// For each lock: the requests that have arrived and are not granted, in order. Kept apart from the
-    /// manager, to check it.
+    /// For each lock: the requests that have arrived and were not granted, in order. Separate from the
+    /// manager's state, to check it.
     lines: Vec<VecDeque<Address>>,
-    /// For each flag, how many posts are for a thread that does not know yet.
+    /// For each flag: how many posts belong to a thread that does not know it yet.
     pub(super) posts: Vec<u32>,
 }
 
@@ -57,7 +57,7 @@ impl State {
         self.wires.insert(at, (to, packet));
     }
 
-    /// The lanes from which messages to `to` wait.
+    /// Returns the lanes from which messages to `to` are waiting.
     pub(super) fn senders(&self, to: Address) -> impl Iterator<Item = Address> {
         self.wires().filter(move |wire| wire[0].0 == to).map(|wire| wire[0].1.from)
     }
@@ -72,7 +72,7 @@ impl State {
         Some(self.wires.remove(self.first(from, to)).1)
     }
 
-    /// How many prefetches, pushes and frees are under way.
+    /// Returns how many prefetches, pushes and frees are in flight.
     pub(super) fn hints(&self) -> u32 {
         let waits = |host: &Host| {
             let asked = |doing: &Doing| matches!(doing, Doing::Asked(Op::Push(_) | Op::Free(_)));
@@ -81,13 +81,13 @@ impl State {
         self.hosts.iter().map(|host| host.prefetches + waits(host)).sum()
     }
 
-    /// How many threads wait for a flag.
+    /// Returns how many threads wait for a flag.
     pub(super) fn takers(&self, flag: FlagId) -> u32 {
         let waits = |host: &Rc<Host>| host.threads.iter().filter(|thread| thread.doing == Doing::Asked(Op::Take(flag))).count();
         self.hosts.iter().map(waits).sum::<usize>() as u32
     }
 
-    /// How many messages are on the fullest wire.
+    /// Returns how many messages are in the fullest channel.
     pub(super) fn longest_wire(&self) -> usize {
         self.wires().map(<[_]>::len).max().unwrap_or(0)
     }
@@ -100,7 +100,7 @@ impl State {
         self.wires.partition_point(|(other, sent)| (sent.from, *other) < (from, to))
     }
 
-    /// `writer` has written: all other bytes of that minipage, wherever they are, become outdated.
+    /// Records that `writer` has written: all other bytes of that minipage become outdated.
     pub(super) fn outdate(&mut self, minipage: Minipage, writer: Rank) {
         for (rank, host) in (0..).zip(&mut self.hosts) {
             Rc::make_mut(host).outdate(minipage, rank == writer);
@@ -110,7 +110,8 @@ impl State {
         }
     }
 
-    /// A server has taken `packet` and does `actions`: a lock goes to the thread that came first.
+    /// Checks that a lock goes to the thread that came first, when a server has taken `packet` and performs
+    /// `actions`.
     pub(super) fn first_come(&mut self, packet: &Packet, actions: &[Action]) -> Result<(), Wrong> {
         if let Message::Lock { lock, lane } = packet.message {
             self.lines[lock.0 as usize].push_back(Address { lane, ..packet.from });
@@ -125,7 +126,7 @@ impl State {
         Ok(())
     }
 
-    /// Whether nothing is under way, and no thread waits.
+    /// Returns whether nothing is in flight and no thread waits.
     pub(super) fn is_quiet(&self, setup: &Setup) -> bool {
         let settled = |minipage| {
             let holding = self.host(setup.homes.of(minipage)).server.directory().holding(minipage);

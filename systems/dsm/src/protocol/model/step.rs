@@ -1,8 +1,8 @@
-//! The steps that are possible in a state, and the states after them.
+//! The possible steps of a state, and the states after them.
 //!
-//! A step is one action that other hosts can see, with the actions that go together with it ([`go_together`])
-//! and with the message that caused it: a message can lie on its wire for any time, so taking it and doing
-//! nothing would add no state.
+//! A step is one action that other hosts can observe, together with the actions that can be merged with it
+//! ([`go_together`]) and the message that caused it. A message can stay in transit for any time, so taking it
+//! without acting on it would add no state.
 use super::super::{Action, Begin, Message, Reaction, SERVER, Want, server_of};
 use super::Setup;
 use super::fault::{Fault, disorder, serve};
@@ -17,20 +17,20 @@ use foregather_machine::{Address, Rank};
 pub(super) enum Step {
     /// The server takes the next message from that lane.
     Take(Rank, Address),
-    /// The server goes on with its actions.
+    /// The server continues with its actions.
     Serve(Rank),
-    /// The thread goes on.
+    /// The thread continues.
     Go(Rank, usize),
-    /// The thread leaves its lock.
+    /// The thread releases its lock.
     Leave(Rank, usize),
-    /// The thread posts a flag that a thread waits for, or is about to.
+    /// The thread posts a flag for which a thread waits or is about to wait.
     Post(Rank, usize, FlagId),
-    /// The thread begins something: the only step that is missing in a job that winds down.
+    /// The thread starts an operation. This step is not available in a job that is ending.
     Start(Rank, usize, Op),
 }
 
 impl State {
-    /// All steps that may lead to another state.
+    /// Returns all steps that may lead to another state.
     pub(super) fn steps(&self, setup: &Setup) -> Vec<Step> {
         let mut steps = Vec::new();
         for (rank, host) in (0..).zip(&self.hosts) {
@@ -56,8 +56,8 @@ impl State {
         steps
     }
 
-    /// What a thread may begin. Reading what it can read changes nothing, and is checked in every state with
-    /// an open view.
+    /// Calls `start` with each operation that a thread may start. Reading through an open view changes
+    /// nothing, and is checked in every state.
     fn starts(&self, setup: &Setup, rank: Rank, at: usize, start: &mut impl FnMut(Op)) {
         let (host, hints) = (self.host(rank), self.hints());
         for minipage in (0..setup.minipages).map(Minipage) {
@@ -84,14 +84,14 @@ impl State {
         if host.threads[at].held.is_none() {
             (0..setup.locks).for_each(|lock| start(Op::Lock(LockId(lock))));
         }
-        // A thread must be left to post.
+        // A thread must be left that can post.
         let takers: u32 = (0..setup.flags).map(|flag| self.takers(FlagId(flag))).sum();
         if takers + 1 < setup.homes.hosts() * setup.threads {
             (0..setup.flags).for_each(|flag| start(Op::Take(FlagId(flag))));
         }
     }
 
-    /// The state after `step`.
+    /// Returns the state after `step`.
     pub(super) fn after(&self, setup: &Setup, step: Step) -> Result<Self, Wrong> {
         let mut state = self.clone();
         match step {
@@ -128,7 +128,7 @@ impl State {
         Ok(())
     }
 
-    /// Does the next action, and those that go with it; returns what is left.
+    /// Performs the next action and those merged with it; returns what is left.
     fn perform(&mut self, setup: &Setup, at: Address, mut todo: Todo) -> Result<Todo, Wrong> {
         while let Some(action) = todo.actions.pop_front() {
             self.act(setup, at, action, todo.fresh)?;
@@ -193,7 +193,7 @@ impl State {
         Ok(())
     }
 
-    /// The only step of a thread in the middle of something.
+    /// Performs the only step of a thread in the middle of an operation.
     fn go(&mut self, setup: &Setup, rank: Rank, at: usize) -> Result<(), Wrong> {
         match self.host(rank).threads[at].doing.clone() {
             Doing::Trying(op) => self.attempt(rank, at, op)?,
@@ -207,8 +207,8 @@ impl State {
         Ok(())
     }
 
-    /// The fault handler, up to its request. It reads the word as it faults: an earlier fault would have read
-    /// it then.
+    /// Runs the fault handler up to its request. It reads the word at the time of the fault; a later read
+    /// would be like a later fault.
     fn fault(&mut self, rank: Rank, at: usize, op: Op) {
         let Some((minipage, need)) = op.need() else { return };
         let host = self.host_mut(rank);
@@ -262,13 +262,12 @@ impl State {
     }
 }
 
-/// Whether no step need come between two actions, since it would do as well before or behind both. In this
-/// order only:
-/// - no host sees when a message is sent, only when it is taken;
-/// - a view that is closed, or read-only, does not change the bytes that are then copied;
-/// - a view that is closed does not show the bytes that are written, so they may be written as late as it
-///   opens;
-/// - a thread that finds the word pending while the view is open already sleeps and is woken, as if it had
+/// Returns whether two actions can be merged into one step, because any step between them could as well
+/// happen before or after both. In this order only:
+/// - no host observes when a message is sent, only when it is taken;
+/// - a view that is closed or read-only does not change the bytes that are copied next;
+/// - a closed view does not show the bytes that are written, so they may be written as late as it opens;
+/// - a thread that finds the word pending while the view is already open sleeps and is woken, as if it had
 ///   not read the word.
 fn go_together(action: Action, next: Action) -> bool {
     match (action, next) {

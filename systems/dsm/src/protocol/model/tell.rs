@@ -1,11 +1,11 @@
-//! Steps in words, for traces.
+//! Descriptions of steps, for traces.
 use super::super::server_of;
 use super::host::{Doing, lane_of};
 use super::state::State;
 use super::step::Step;
 
 impl State {
-    /// The description of what `step` is about to do.
+    /// Returns a description of what `step` is about to do.
     pub(super) fn tell(&self, step: Step) -> String {
         match step {
             Step::Take(rank, from) => match self.peek(from, server_of(rank)) {

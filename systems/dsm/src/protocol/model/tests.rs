@@ -1,4 +1,5 @@
-//! The protocol as it is holds; each planted mistake is found, and by the property that it breaks.
+//! The unchanged protocol has no violation, and each injected mistake is found by the property that it
+//! breaks.
 use super::super::Homes;
 use super::{Broken, Explored, Fault, Setup, explore, setups};
 
@@ -20,7 +21,7 @@ fn hold(setups: impl IntoIterator<Item = Setup>) -> Vec<Explored> {
     all
 }
 
-/// Finds the shortest way to the mistake, whose last property must be `property`.
+/// Finds the shortest path to the mistake, whose last property must be `property`.
 fn found(property: &str, fault: Fault, setup: Setup) -> Broken {
     match explore(&Setup { fault: Some(fault), ..setup }) {
         Ok(explored) => panic!("{fault:?} is not found in {explored}"),

@@ -1,4 +1,4 @@
-//! One random way through the states: longer than a search can go, and with more hosts.
+//! A random path through the states, longer than a search can cover, and with more hosts.
 use super::Setup;
 use super::fingerprint::fingerprint;
 use super::search::Broken;
@@ -6,24 +6,24 @@ use super::state::{State, Wrong};
 use super::step::Step;
 use foregather_machine::SplitMix;
 
-/// The result of a walk that found nothing wrong.
+/// The result of a walk that found no violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walked {
-    /// Steps until all was quiet again.
+    /// Steps until the job was idle again.
     pub steps: u64,
     /// A hash of the states passed.
     pub trace: u64,
 }
 
-/// Steps after which a job that winds down must be quiet: it has few left.
+/// A job that is ending must be idle after this many steps.
 const WINDS_DOWN: u64 = 20_000;
-/// The last steps of a way that an error tells.
+/// The number of last steps of a path that an error contains.
 const TOLD: usize = 60;
 
-/// Takes `steps` steps by that seed; then no thread begins anything new, and the job must come to rest.
+/// Takes `steps` random steps. After that, no thread starts anything new, and the job must become idle.
 ///
 /// # Errors
-/// The first property that does not hold, with the last part of the way there.
+/// The first violated property, with the last part of the path to it.
 pub fn walk(setup: &Setup, seed: u64, steps: u32) -> Result<Walked, Broken> {
     let (mut state, mut random) = (State::new(setup), SplitMix(seed));
     let mut walked = Walked { steps: 0, trace: 0 };
@@ -31,7 +31,7 @@ pub fn walk(setup: &Setup, seed: u64, steps: u32) -> Result<Walked, Broken> {
     loop {
         let winds_down = walked.steps >= u64::from(steps);
         let mut next = state.steps(setup);
-        // Many steps begin something, few continue it: so both kinds get their turns.
+        // Many steps start an operation, few continue one, so both kinds are chosen in turn.
         let begins = |step: &Step| matches!(step, Step::Start(..));
         if winds_down || (random.below(3) > 0 && !next.iter().all(begins)) {
             next.retain(|step| !begins(step));

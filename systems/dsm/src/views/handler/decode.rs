@@ -1,4 +1,4 @@
-//! The access that a faulting thread wanted, from what the kernel saved of its processor.
+//! Determines the access of a faulting thread from the processor state that the kernel saved.
 use crate::Access;
 use core::ffi::c_void;
 
@@ -10,7 +10,7 @@ pub(super) struct Decoded {
     pub(super) code: u64,
 }
 
-/// `None` if the thread wanted to execute what is there.
+/// Returns the access, or `None` if the thread tried to execute the page.
 ///
 /// # Safety
 /// `context` is what the kernel has passed to the handler of a fault.
@@ -29,7 +29,7 @@ fn of_code(code: u64) -> Option<Decoded> {
     (code & EXECUTE == 0).then_some(Decoded { needs, code })
 }
 
-/// The access, from the exception syndrome; `None` if the thread wanted to execute what is there.
+/// Returns the access from the exception syndrome, or `None` if the thread tried to execute the page.
 ///
 /// # Safety
 /// `context` is what the kernel has passed to the handler of a fault.
@@ -45,8 +45,8 @@ pub(super) unsafe fn decode(context: *mut c_void, address: usize) -> Option<Deco
     }
 }
 
-/// The exception syndrome among the records of a signal frame of aarch64: each begins with its kind and its
-/// length.
+/// Returns the exception syndrome from the records of an aarch64 signal frame. Each record begins with its
+/// kind and its length.
 #[cfg(any(test, target_arch = "aarch64"))]
 fn syndrome(mut records: &[u8]) -> Option<u64> {
     const ESR: u32 = 0x4553_5201;
@@ -61,7 +61,7 @@ fn syndrome(mut records: &[u8]) -> Option<u64> {
     }
 }
 
-/// By the bit that says whether it was a write, unless it was cache maintenance, which always sets that.
+/// Uses the bit for writes, except for cache maintenance, which always sets it.
 #[cfg(any(test, target_arch = "aarch64"))]
 fn of_syndrome(syndrome: u64) -> Option<Decoded> {
     let (class, status) = (syndrome >> 26 & 0x3F, syndrome & 0x3F);
@@ -73,7 +73,7 @@ fn of_syndrome(syndrome: u64) -> Option<Decoded> {
     matches!(class, 0x24 | 0x25).then_some(Decoded { needs, code })
 }
 
-/// By `guess`, where the processor's code is unknown.
+/// Guesses the access on processors whose error code is unknown.
 ///
 /// # Safety
 /// No conditions: it is unsafe only because the other two are.
@@ -82,12 +82,12 @@ pub(super) unsafe fn decode(_: *mut c_void, address: usize) -> Option<Decoded> {
     Some(Decoded { needs: guess(address), code: 0 })
 }
 
-/// Takes the first fault at an address for a read, and one that follows it in this thread for a write: a
-/// store costs a fault more.
+/// Assumes that the first fault at an address is a read, and an immediately following one in the same thread
+/// a write. So a store costs one more fault.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn guess(address: usize) -> Access {
     use core::cell::Cell;
-    // Made without initialisation and never dropped, so a handler may use it.
+    // Constant-initialised and never dropped, so a handler may use it.
     thread_local! { static READ: Cell<usize> = const { Cell::new(0) } }
     let again = READ.replace(address) == address;
     if again {

@@ -1,5 +1,4 @@
-//! The previous handlers of a signal, and passing on to them the signals of other code as if this handler
-//! were not there.
+//! The previous handlers of a signal. Signals of other code are passed on as if this handler did not exist.
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
 use core::ptr::{NonNull, null, null_mut};
@@ -9,14 +8,14 @@ use std::sync::Mutex;
 
 pub(super) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// The previous action, by signal. It is never freed: another thread may be about to call it.
+/// The previous action for each signal. It is never freed, because another thread may be about to call it.
 static BEFORE: [AtomicPtr<libc::sigaction>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
 
 fn before(signal: c_int) -> &'static AtomicPtr<libc::sigaction> {
     &BEFORE[usize::from(signal == libc::SIGBUS)]
 }
 
-/// Installs `handler` unless it is installed, and keeps the previous action.
+/// Installs `handler` unless it is installed, and stores the previous action.
 pub(super) fn replace(signal: c_int, handler: Handler, flags: c_int) -> Result<(), Error> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock();
@@ -34,7 +33,7 @@ pub(super) fn replace(signal: c_int, handler: Handler, flags: c_int) -> Result<(
     action(signal, &raw const ours).map(|_| ())
 }
 
-/// Sets the action of a signal, unless `new` is null; returns the one before.
+/// Sets the action of a signal, unless `new` is null. Returns the previous one.
 fn action(signal: c_int, new: *const libc::sigaction) -> Result<libc::sigaction, Error> {
     let mut old = MaybeUninit::uninit();
     // SAFETY: `new` is null or a whole action whose handler is ours; there is room for the old one.
@@ -83,14 +82,14 @@ pub(super) unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context:
     }
     // SAFETY: the call above has filled the set.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), null_mut()) };
-    // Rust's handler leaves the end to a repetition of the fault. A sent signal is not repeated.
+    // Rust's handler relies on the fault being repeated. A sent signal is not repeated.
     if sent && action(signal, null()).is_ok_and(|now| now.sa_sigaction == libc::SIG_DFL) {
         die_of(signal, sent);
     }
 }
 
-/// The default action. A fault happens again as soon as the handler returns, so a core dump shows where; a
-/// sent signal does not.
+/// Takes the default action. A fault recurs as soon as the handler returns, so a core dump shows its
+/// location; a sent signal does not recur.
 fn die_of(signal: c_int, sent: bool) {
     // SAFETY: both calls take any signal.
     unsafe {

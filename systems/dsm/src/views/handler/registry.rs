@@ -1,5 +1,5 @@
-//! The spaces that are served, for handlers that may take no lock: a fixed number of slots, each with a count
-//! of its readers.
+//! The spaces that are served, for handlers that must not take locks: a fixed number of slots, each with a
+//! count of its readers.
 use crate::views::fault::Faults;
 use crate::views::layout::ViewAddress;
 use crate::views::space::Space;
@@ -17,9 +17,9 @@ pub(crate) struct Hook {
     pub(crate) signal: Option<c_int>,
 }
 
-/// A reader counts itself in before it reads the pointer. A thread that removes a hook takes the pointer out
-/// first and then waits until the count is 0; so a hook is never freed while a thread reads it. Sequential
-/// consistency orders the two.
+/// A reader increments the count before it reads the pointer. A thread that removes a hook takes the pointer
+/// out first and then waits until the count is 0, so a hook is never freed while a thread reads it.
+/// Sequential consistency orders the two.
 struct HookSlot {
     lookers: AtomicU32,
     hook: AtomicPtr<Hook>,
@@ -28,10 +28,10 @@ struct HookSlot {
 const SPACES: usize = 64;
 static SLOTS: [HookSlot; SPACES] = [const { HookSlot { lookers: AtomicU32::new(0), hook: AtomicPtr::new(null_mut()) } }; SPACES];
 
-/// Enters a hook, and returns its slot.
+/// Adds a hook, and returns its slot.
 ///
 /// # Errors
-/// [`Cause::Setting`] if all are taken.
+/// [`Cause::Setting`] if all slots are used.
 pub(crate) fn enter(hook: Hook) -> Result<usize, Error> {
     let hook = Box::into_raw(Box::new(hook));
     for (number, slot) in SLOTS.iter().enumerate() {
@@ -47,7 +47,7 @@ pub(crate) fn enter(hook: Hook) -> Result<usize, Error> {
     }))
 }
 
-/// Frees a slot, once all handlers that were reading it have gone on.
+/// Frees a slot, after all handlers that were reading it have finished.
 pub(crate) fn remove(number: usize) -> Hook {
     let slot = &SLOTS[number];
     let hook = slot.hook.swap(null_mut(), SeqCst);
@@ -59,8 +59,8 @@ pub(crate) fn remove(number: usize) -> Hook {
     *unsafe { Box::from_raw(hook) }
 }
 
-/// Calls `then` with the space that has this address in one of its views, if any: with `here` one of this
-/// process, else one of a parent.
+/// Calls `then` with the space that has this address in one of its views, if any: a space of this process if
+/// `here`, otherwise one of a parent.
 pub(super) fn with<R>(address: usize, here: bool, then: impl FnOnce(&Hook, ViewAddress) -> R) -> Option<R> {
     for slot in &SLOTS {
         if slot.hook.load(Relaxed).is_null() {

@@ -1,4 +1,4 @@
-//! A child of a fork gets errors or dies, and its parent's memory stays as it is.
+//! A forked child gets errors or dies, and its parent's memory is unchanged.
 use super::*;
 use crate::memory::{Array, Settings, SharedAllocator, lanes, run};
 use core::sync::atomic::Ordering::*;
@@ -46,7 +46,7 @@ fn a_child_may_drop_what_it_has_and_make_its_own() {
             drop(both.take());
             let _stack = stack();
             let own = Opener::new(backend, 1, 1);
-            // In a child of a program with threads, starting a thread works only by luck.
+            // In a child of a multithreaded program, starting a thread works only by luck.
             let _serving = (backend != Backend::UserfaultThread).then(|| own.space.serve(Arc::clone(&own) as _).unwrap());
             if backend != Backend::UserfaultThread {
                 own.space.word(0, 0).store(3, SeqCst);

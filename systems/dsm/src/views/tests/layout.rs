@@ -1,5 +1,5 @@
-//! No two minipages share a byte or a page of a view, in any order of allocations and frees; a table finds
-//! each again.
+//! No two minipages share a byte or a page of a view, in any order of allocations and frees, and the table
+//! finds each of them.
 use super::child::{part, run};
 use super::even::Even;
 use crate::Minipage;
@@ -15,7 +15,7 @@ fn wish(bytes: usize) -> Wish {
     Wish { bytes, site: 0, chunk: 1 }
 }
 
-/// The place of a byte of an extent.
+/// Returns the location of a byte of an extent.
 fn place(extent: Extent, byte: usize) -> ViewAddress {
     let at = extent.offset + byte;
     ViewAddress { view: extent.view, page: (at / PAGE) as u32, offset: (at % PAGE) as u32 }
@@ -113,7 +113,7 @@ fn what_makes_no_sense_is_refused() {
 #[derive(Clone, Debug)]
 enum Step {
     Allocate(Wish),
-    /// Frees the n-th of those allocated.
+    /// Frees the n-th allocation.
     Free(usize),
 }
 
@@ -124,7 +124,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(prop_oneof![2 => allocate, 1 => (0..100_usize).prop_map(Step::Free)], 1..120)
 }
 
-/// Does one step; `given` has all allocations, by first byte, and is checked against after each.
+/// Performs one step; `given` contains all allocations by first byte, and is checked after each step.
 fn apply(allocator: &mut Allocator, given: &mut BTreeMap<usize, Allocation>, step: &Step) -> Result<(), TestCaseError> {
     match *step {
         Step::Allocate(wish) => {
@@ -190,7 +190,7 @@ proptest! {
         }
         // Equal calls give equal places.
         prop_assert_eq!(&givens[0], &givens[1]);
-        // When all is freed, everything fits that fitted at first.
+        // After everything is freed, everything that fitted at first fits again.
         for &offset in givens[0].keys() {
             if let Some(minipage) = allocators[0].free(offset).unwrap() {
                 allocators[0].retire(minipage);
@@ -200,7 +200,7 @@ proptest! {
         prop_assert_eq!((all.extent.offset, all.extent.view), (0, 0));
     }
 
-    /// First fit by definition: no earlier page would have done.
+    /// First fit by definition: no earlier page had room.
     #[test]
     fn no_earlier_page_has_room(steps in steps(), pages in 1..8_u32, views in 1..5_u32) {
         let mut allocator = Allocator::new(pages, views).unwrap();

@@ -1,5 +1,4 @@
-//! Tests of views that need what only this directory may use: system calls on shared pointers, forks,
-//! handlers, wrong pointers.
+//! Tests of views that need unsafe code: system calls on shared pointers, forks, handlers, invalid pointers.
 mod child;
 mod even;
 mod fork;
@@ -15,12 +14,12 @@ use std::sync::{Arc, Mutex};
 
 const BACKENDS: [Backend; 3] = [Backend::Userfault, Backend::UserfaultThread, Backend::Mprotect];
 
-/// The backends that this machine has. mprotect is always among them.
+/// Returns the backends of this machine, which always include mprotect.
 fn backends() -> Vec<Backend> {
     BACKENDS.into_iter().filter(|backend| backend.available().is_ok()).collect()
 }
 
-/// Opens every touched page, as far as asked for, and records the faults.
+/// Opens every accessed page as requested, and records the faults.
 struct Opener {
     space: Arc<Space>,
     seen: Mutex<Vec<Fault>>,
@@ -32,12 +31,12 @@ impl Opener {
         Arc::new(Self { space: Arc::new(space), seen: Mutex::default() })
     }
 
-    /// The faults since the last call.
+    /// Returns the faults since the last call.
     fn seen(&self) -> Vec<Fault> {
         std::mem::take(&mut self.seen.lock().unwrap())
     }
 
-    /// Their processor codes.
+    /// Returns their processor error codes.
     fn codes(&self) -> Vec<u64> {
         self.seen().iter().map(|fault| fault.code).collect()
     }
@@ -57,7 +56,7 @@ fn page(view: u32, page: u32) -> Span {
     Span { view, page, pages: 1 }
 }
 
-/// The stack that every thread needs to touch shared memory.
+/// Returns the signal stack that every thread needs to access shared memory.
 fn stack() -> Stack {
     Stack::install().unwrap()
 }

@@ -1,4 +1,4 @@
-//! The rights on a page of a view, and what a touch of it reports.
+//! The protection of a page of a view, and what an access to it reports.
 use super::*;
 use crate::views::{PAGE, ViewAddress};
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -13,7 +13,7 @@ fn this_machine_has_a_way_and_says_why_not_the_better_one() {
     assert_eq!(chosen == Backend::Userfault, refusal.is_none());
     assert!(refusal.is_none_or(|refusal| !refusal.to_string().is_empty()));
     Backend::Mprotect.available().unwrap();
-    // CI runs both ways, and leaves the better one out where it is not available.
+    // CI runs both backends, and omits the better one if it is not available.
     if std::env::var("FOREGATHER_REQUIRE_PARTS").is_ok_and(|value| value == "1") {
         BACKENDS.into_iter().for_each(|backend| backend.available().unwrap());
     }
@@ -23,8 +23,8 @@ fn this_machine_has_a_way_and_says_why_not_the_better_one() {
     assert_eq!(Backend::by_name("magic"), None);
 }
 
-/// Of one page of the object: read through the first view, written twice through the second, written through
-/// the first.
+/// For one page of the object: reads through the first view, writes twice through the second, and writes
+/// through the first.
 #[test]
 fn protection_is_per_view() {
     let _stack = stack();
@@ -73,7 +73,7 @@ fn every_transition_is_seen_by_the_next_touch() {
         assert_eq!(touched(false), [Access::Read], "{backend:?}: no write protection is left behind");
         space.open(here, Access::Read, Access::Write).unwrap();
         assert_eq!(touched(true), [], "{backend:?}");
-        // The neighbours were untouched all the time.
+        // The neighbours were not accessed during the whole test.
         for (view, offset) in [(0, PAGE), (1, 0), (1, 2 * PAGE)] {
             space.word(view, offset).load(SeqCst);
             assert_eq!(opener.seen().len(), 1, "{backend:?}: view {view}, byte {offset}");
@@ -81,7 +81,8 @@ fn every_transition_is_seen_by_the_next_touch() {
     }
 }
 
-/// A byte that was asked for by a call is open when it is touched, so the touch asks for nothing more.
+/// A byte that was requested with a call is open when it is accessed, so the access causes no further
+/// request.
 #[test]
 fn a_call_spares_the_fault() {
     let _stack = stack();
@@ -212,7 +213,7 @@ fn a_space_is_served_once_at_a_time_and_again_afterwards() {
     }
 }
 
-/// Opens after a while.
+/// Opens pages after a delay.
 struct Slow {
     opener: Arc<Opener>,
     asked: AtomicBool,
@@ -228,7 +229,7 @@ impl Faults for Slow {
 
 #[test]
 fn serving_ends_when_the_last_handler_has_gone_on() {
-    // A thread that serves faults ends first.
+    // A thread that serves faults exits first.
     for backend in backends().into_iter().filter(|&backend| backend != Backend::UserfaultThread) {
         let slow = Arc::new(Slow { opener: Opener::new(backend, 1, 1), asked: AtomicBool::new(false) });
         let space = &slow.opener.space;

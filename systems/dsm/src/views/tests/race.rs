@@ -1,10 +1,10 @@
-//! The named race of an install: the order of copying the bytes and opening the page.
+//! The named race of the install: writing the bytes before or after opening the page.
 use super::*;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_host::futex::{self, Scope};
 use std::thread;
 
-/// The half of an install that comes first.
+/// The half of an install that is done first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     /// The right order.
@@ -13,13 +13,13 @@ enum Order {
     OpenFirst,
 }
 
-/// Brings a page in, in two steps between which other threads may do anything.
+/// Installs a page in two steps, between which other threads may do anything.
 struct Installer {
     space: Arc<Space>,
     order: Order,
-    /// One fault at a time, as a protocol would coalesce them.
+    /// One fault at a time, as a protocol would serialise them.
     turn: Mutex<bool>,
-    /// 1: the first half is done; 2: go on.
+    /// 1: the first half is done; 2: continue.
     stage: AtomicU32,
 }
 
@@ -61,7 +61,7 @@ impl Faults for Installer {
     }
 }
 
-/// One thread faults; between the two halves of its install another thread of the host adds 10 to the same
+/// One thread faults. Between the two halves of its install, another thread of the host adds 10 to the same
 /// word.
 fn sum(backend: Backend, order: Order) -> u64 {
     let space = Arc::new(Space::new(Shape { backend: Some(backend), ..Shape::new(1, 1) }).unwrap());
@@ -78,7 +78,7 @@ fn sum(backend: Backend, order: Order) -> u64 {
             space.word(0, 0).fetch_add(10, SeqCst);
         });
         match order {
-            // The closed page stops the other thread, wherever that is.
+            // The closed page stops the other thread, wherever it is.
             Order::BytesFirst => installer.reach(2),
             Order::OpenFirst => {
                 other.join().unwrap();
@@ -97,11 +97,11 @@ fn bytes_first_and_nothing_is_lost() {
     }
 }
 
-/// The negative control of the test before: opening first loses what another thread adds.
+/// The negative control of the previous test: opening first loses what another thread adds.
 #[test]
 fn open_first_and_what_another_thread_adds_is_lost() {
     let _stack = stack();
-    // If a thread serves faults, the opening itself lets the first thread go on.
+    // If a thread serves faults, the opening itself lets the first thread continue.
     for backend in backends().into_iter().filter(|&backend| backend != Backend::UserfaultThread) {
         assert_eq!(sum(backend, Order::OpenFirst), 101, "{backend:?}");
     }

@@ -1,5 +1,5 @@
-//! Faults of no space end as without this crate: with the default action, Rust's handler, or the program's
-//! own.
+//! Faults that belong to no space end as they do without this crate: with the default action, Rust's handler,
+//! or the program's own.
 use super::child::{part, run};
 use super::*;
 use crate::views::PAGE;
@@ -49,13 +49,13 @@ fn a_stray_fault_ends_as_without_us() {
     }
 }
 
-/// Reads a page that is not mapped.
+/// Reads an unmapped page.
 fn wild() {
     // SAFETY: the read is invalid on purpose: the test needs the fault, and this process ends by it.
     black_box(unsafe { core::ptr::without_provenance::<u8>(8 * PAGE).read_volatile() });
 }
 
-/// Serves a space, shows that it works, and then does what its part says.
+/// Serves a space, checks that it works, and then runs its part.
 fn run_part(part: &str, backend: Backend) -> ! {
     match part {
         "default" | "sent" => handler(libc::SIG_DFL, 0),
@@ -72,7 +72,7 @@ fn run_part(part: &str, backend: Backend) -> ! {
     match part {
         "late-handler" => {
             handler(with_info as *const () as usize, libc::SA_SIGINFO);
-            // A handler that was installed later has to be found.
+            // A handler that was installed later must be found.
             let other = Opener::new(backend, 1, 1);
             let _other = other.space.serve(Arc::clone(&other) as _).unwrap();
             opener.space.word(0, PAGE).store(1, SeqCst);

@@ -1,5 +1,5 @@
-//! System calls on closed pages: refused if the faulting thread would have to serve itself, served by a
-//! thread of the space.
+//! System calls on closed pages: they fail if the faulting thread would have to serve itself, and work if a
+//! thread of the space serves them.
 use super::*;
 use crate::memory::{self, Array, Settings, SharedAllocator, lanes, run};
 use core::ffi::c_void;
@@ -8,7 +8,7 @@ use foregather_shm::ShmFabric;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-/// `read` of 100 bytes to a closed page: its result, or the error.
+/// Calls `read` for 100 bytes into a closed page, and returns its result or the error.
 fn read_zeros(space: &Space) -> Result<isize, i32> {
     let zeros = File::open("/dev/zero").unwrap();
     let into: *mut c_void = space.application(0, 0).cast();
@@ -42,7 +42,7 @@ fn a_system_call_on_an_open_page_works() {
     }
 }
 
-/// Writes the bytes of an element to a pipe, and reads them from there into the next one.
+/// Writes the bytes of an element to a pipe, and reads them from there into the next element.
 fn through_a_pipe(words: &Array<u64>) -> Result<(), i32> {
     let (out, into) = rustix::pipe::pipe().unwrap();
     let done = |bytes: isize| {
