@@ -1,59 +1,60 @@
-//! How many members a team works with: as many as its processors allow, fewer while that does not pay, and
-//! more again by trial.
+//! Decides how many members a team uses: as many as its processors allow, fewer while more would not be
+//! faster, and more again by trial.
 //!
-//! A pure state machine: its caller tells it the time, how regions went and what the machine allows.
+//! A pure state machine: the caller passes the time, the timing of regions and the machine's limit.
 use crate::protocol::Course;
 use core::num::NonZeroU32;
 use foregather_machine::Nanos;
 
-/// How long an answer of the machine is believed.
+/// How long a measured limit of the machine is used before it is measured again.
 const BELIEVED: Nanos = Nanos::from_ms(1_000);
-/// A judgement takes this much work and this many regions: turns of a scheduler are a few milliseconds long.
+/// A decision needs this much work and this many regions, because time slices are a few milliseconds long.
 const WINDOW: Nanos = Nanos::from_ms(10);
 const ENOUGH: u32 = 8;
-/// A team whose regions take more than this share of its members' parts one after the other does not pay.
+/// A team is not worthwhile if its regions take more than this share of the time of its members' parts run
+/// one after another.
 const WORTH_PERCENT: u64 = 90;
-/// If more than three of four regions had late members, these have no processors.
+/// If more than three of four regions had late members, the late members have no processors.
 const LATE: (u32, u32) = (3, 4);
-/// Members that were late in this many regions in a row, which took this long together, are not just waking
-/// up: they have no processor now.
+/// If members were late in this many regions in a row, which together took this long, they are not just
+/// waking up: they have no processor now.
 const GONE: (u32, Nanos) = (8, Nanos::from_us(500));
-/// How long a smaller team is kept, at first and at most.
+/// The minimum and maximum time for which a smaller team is kept.
 const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
-/// A smaller team is kept for this many calls at most: by then calls may have become longer.
+/// A smaller team is kept for at most this many calls, because calls may become longer.
 const MOST_CALLS: u32 = 256;
-/// This many good judgements in a row clear the earlier bad ones.
+/// This many good decisions in a row clear the earlier bad ones.
 const GOOD: u32 = 8;
 
-/// Decides the size between calls.
+/// Decides the team size between calls.
 #[derive(Debug)]
 pub(crate) struct Governor {
-    /// What the machine allowed, when it was asked, and the program's limit then.
+    /// The machine's limit when it was last measured, and the program's limit then.
     ceiling: u32,
     asked_at: Option<Nanos>,
     limit: Option<NonZeroU32>,
-    /// As many members as pay; no more than the ceiling work.
+    /// The number of members that is worthwhile; at most the ceiling is used.
     width: u32,
     hold: Nanos,
     hold_until: Nanos,
-    /// Calls that the smaller team has still to do: otherwise trials of rare calls would be as many as other
-    /// calls.
+    /// Calls that the smaller team still has to make. Without this, rare calls would be trials as often as
+    /// normal calls.
     hold_calls: u32,
     window: Window,
-    /// Regions in a row with late members, and how long they took.
+    /// How many regions in a row had late members, and how long they took.
     late: (u32, Nanos),
     good: u32,
     pub(crate) shrunk: u64,
     pub(crate) grown: u64,
 }
 
-/// Sums over the regions since the last judgement.
+/// Sums over the regions since the last decision.
 #[derive(Debug, Default)]
 struct Window {
     regions: u32,
     late: u32,
     spent: Nanos,
-    /// The time of all parts one after the other, if they are like the leader's own.
+    /// The time of all parts run one after another, assuming that each takes as long as the leader's.
     alone: Nanos,
 }
 
@@ -77,7 +78,8 @@ impl Governor {
         }
     }
 
-    /// How many members shall do the next call. Asks `ceiling` now and then, and when the limit has changed.
+    /// Returns the number of members for the next call. Calls `ceiling` from time to time, and when `limit`
+    /// has changed.
     #[inline]
     pub(crate) fn width(&mut self, now: Nanos, limit: Option<NonZeroU32>, ceiling: impl FnOnce() -> u32) -> u32 {
         if self.limit != limit || self.asked_at.is_none_or(|at| now - at >= BELIEVED) {
@@ -98,12 +100,12 @@ impl Governor {
         self.width.min(self.ceiling)
     }
 
-    /// What the machine allows, as far as is known.
+    /// Returns the machine's limit as last measured.
     pub(crate) fn ceiling(&self) -> u32 {
         self.ceiling
     }
 
-    /// Learns how a region of the present width went, which ended at `now`.
+    /// Records the timing of a region of the current width that ended at `now`.
     #[inline]
     pub(crate) fn learn(&mut self, now: Nanos, course: Course) {
         let members = self.members();
@@ -167,7 +169,8 @@ mod tests {
             Self { governor: Governor::new(), now: Nanos(1), ceiling }
         }
 
-        /// Makes `calls` calls, whose regions go as `course` says; returns the width of the last.
+        /// Makes `calls` calls with the timing that `course` returns for a width; returns the width of the
+        /// last.
         fn calls(&mut self, calls: u32, course: impl Fn(u32) -> Course) -> u32 {
             let mut width = 0;
             for _ in 0..calls {
@@ -183,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A part takes 500 us on a processor of its own.
+    /// Returns the timing on an idle machine: a part takes 500 us on a processor of its own.
     fn quiet(width: u32) -> Course {
         let own = Nanos(1_000 * US / u64::from(width));
         Course { own, whole: own + Nanos(20 * US), late: 0 }

@@ -1,50 +1,50 @@
-//! How long a worker stays hot: about the gap that it has learned to expect between two calls, if that is
-//! worth it.
+//! Decides how long an idle worker spins: for about the gap that it expects between two calls, if that is
+//! worthwhile.
 //!
-//! To spin for as long as a wake-up takes is never much worse than to sleep at once. Calls that follow each
-//! other a little more slowly are worth a longer spin, since the leader wakes sleepers and pays for it in
-//! every call; rare calls are not.
+//! Spinning for as long as a wake-up takes is never much worse than blocking at once. If calls arrive a
+//! little more slowly, a longer spin pays, because the leader wakes blocked workers and pays for it in every
+//! call. For rare calls it does not.
 use foregather_machine::Nanos;
 
-/// A worker does not spin through a gap of more than this many wake-ups.
+/// A worker does not spin through a gap of more than this many wake-up times.
 const MOST: u64 = 10;
-/// A worker spins for this many in any case: one that comes late to a short region waits while the leader
-/// does its part, and is there for the next.
+/// A worker always spins for at least this many wake-up times: if it is late for a short region, it waits
+/// while the leader does its part, and is ready for the next region.
 const LEAST: u64 = 2;
-/// A worker spins for this many times the expected gap: the next one may be longer.
+/// A worker spins for this many times the expected gap, because the next gap may be longer.
 const MARGIN: u64 = 2;
-/// The newest gap's share in the expected one: one eighth.
+/// The weight of the newest gap in the expected gap: one eighth.
 const SHARE: u64 = 8;
 
-/// What one worker has learned.
+/// The state that one worker has learned.
 pub(crate) struct IdleSpin {
-    /// How long sleeping and being woken take.
+    /// The time to block and be woken.
     wake: Nanos,
     last: Option<Nanos>,
     /// The expected gap, if calls come often enough.
     gap: Option<Nanos>,
-    /// The present bound of spins.
+    /// The current spin limit.
     bound: Nanos,
 }
 
 impl IdleSpin {
-    /// Starts with nothing learned, where a wake-up takes `wake`.
+    /// Creates the state without history, for wake-ups that take `wake`.
     pub(crate) fn new(wake: Nanos) -> Self {
         Self { wake, last: None, gap: None, bound: wake }
     }
 
-    /// Whether calls come so rarely that the worker sleeps in between.
+    /// Returns whether calls are so rare that the worker blocks between them.
     pub(crate) fn sleeps(&self) -> bool {
         self.gap.is_none()
     }
 
-    /// Learns from a part that was done at `now`. Returns the new bound if it changed.
+    /// Records a part that finished at `now`. Returns the new spin limit if it changed.
     #[inline]
     pub(crate) fn done(&mut self, now: Nanos) -> Option<Nanos> {
         let gap = self.last.replace(now).map_or(Nanos::MAX, |last| now - last);
         let (least, most) = (self.wake * LEAST, self.wake * MOST);
         self.gap = match self.gap {
-            // A rare pause changes no habit, and costs one spin.
+            // A rare pause does not change the expected gap; it costs one spin.
             Some(before) => Some(before - Nanos(before.0 / SHARE) + Nanos(gap.min(most * MARGIN).0 / SHARE)),
             None => Some(gap).filter(|&gap| gap <= most),
         };
@@ -53,7 +53,7 @@ impl IdleSpin {
             _ => least,
         };
         self.gap = self.gap.filter(|&gap| gap <= most);
-        // A change costs more than a bound that is a little off.
+        // A small correction is not worth its cost.
         let differs = bound > self.bound * 2 || bound * 2 < self.bound || bound == least && self.bound != least;
         differs.then(|| {
             self.bound = bound;
@@ -69,12 +69,12 @@ mod tests {
     const WAKE: Nanos = Nanos::from_us(20);
     const SHORT: Nanos = Nanos::from_us(40);
 
-    /// The bound of a new worker after fifty calls with that gap.
+    /// Returns the spin limit of a new worker after fifty calls with that gap.
     fn learned(gap: Nanos) -> Nanos {
         after(&mut IdleSpin::new(WAKE), &mut Nanos(1), 50, gap)
     }
 
-    /// The bound after `calls` more calls.
+    /// Returns the spin limit after `calls` more calls.
     fn after(idle_spin: &mut IdleSpin, now: &mut Nanos, calls: u32, gap: Nanos) -> Nanos {
         for _ in 0..calls {
             *now += gap;

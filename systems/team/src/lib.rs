@@ -1,5 +1,5 @@
-//! Fork and join for programs: a [`Team`] calls one closure on several threads, by reference, and is never
-//! waited for.
+//! Fork-join teams for programs: a [`Team`] calls a closure on several threads, by reference. No call ever
+//! waits for a busy team.
 //!
 //! ```
 //! use foregather_team::Team;
@@ -14,15 +14,15 @@
 //! assert_eq!(sum.into_inner(), 499_500);
 //! ```
 //!
-//! - [`Team::run`]: one call a member. [`Team::split`]: parts that members claim. [`Team::report`]: how large
-//!   it is and why.
-//! - [`reduce`], [`for_each`]: work on slices, with the same bits for any team (`slices.rs`).
-//! - [`Threads`]: regions of exactly the members that they ask for, led by one thread: for runtimes that say
-//!   themselves how large a region is.
-//! - [`TeamTable`]: the threads of a runtime, for calls of other libraries in the process.
-//! - [`protocol`]: a region from either side, in any world with words; [`Team`] runs it on threads.
-//! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members.
-//!   `idle_spin.rs`: how long a worker stays hot. `overlap.rs`: which calls within regions have a team.
+//! - [`Team::run`]: one call per member. [`Team::split`]: parts that members claim. [`Team::report`]: the
+//!   team's size and why.
+//! - [`reduce`], [`for_each`]: operations on slices, with the same bits for any team (`slices.rs`).
+//! - [`Threads`]: regions with an exact number of members and one leader, for runtimes that choose the size
+//!   of a region themselves.
+//! - [`TeamTable`]: a runtime's threads, for calls of other libraries in the process.
+//! - [`protocol`]: both sides of a region, in any world with words; [`Team`] runs it on threads.
+//! - `handover`: passes a borrowed closure to threads that outlive it. `governor.rs`: the number of members.
+//!   `idle_spin.rs`: how long an idle worker spins. `overlap.rs`: which calls inside regions get a team.
 //!
 //! States and decisions: `README.md`.
 #![deny(unsafe_code)]
@@ -49,7 +49,7 @@ pub use team::Team;
 
 use core::ops::Range;
 
-/// One of the threads that do a call's work.
+/// One of the threads that run a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TeamMember {
     rank: u32,
@@ -59,18 +59,19 @@ pub struct TeamMember {
 impl TeamMember {
     const ALONE: Self = Self { rank: 0, size: 1 };
 
-    /// Its number, below [`TeamMember::size`]; the caller's is 0.
+    /// Returns its number, less than [`TeamMember::size`]; the caller's is 0.
     pub fn rank(self) -> u32 {
         self.rank
     }
 
-    /// How many members this call has. It may decide which member computes a result, never what the result
-    /// is.
+    /// Returns the number of members of this call. Use it to decide which member computes a result; the
+    /// result itself must not depend on it.
     pub fn size(self) -> u32 {
         self.size
     }
 
-    /// Its share of `count` things, in order: shares differ by one at most, and together they are all.
+    /// Returns its share of `count` items, a contiguous range. Shares differ in length by at most one, and
+    /// together cover all items.
     pub fn share(self, count: usize) -> Range<usize> {
         let from = |rank: u32| {
             let (whole, rest) = (count / self.size as usize, count % self.size as usize);

@@ -1,22 +1,22 @@
-//! Whether a woken member goes to another processor before it begins: the kernel often wakes it where the
-//! leader runs, and then the two parts are done one after the other, however idle the machine is.
+//! Decides whether a woken member moves to another processor before it starts. The kernel often wakes it on
+//! the leader's processor, and then the two parts run one after another, however idle the machine is.
 //!
-//! A worker that sleeps between long parts keeps off the leader's processor until it is woken: that saves the
-//! move.
+//! A worker that blocks between long parts excludes the leader's processor from its affinity mask until it is
+//! woken, which saves the move.
 //!
-//! Whether a processor is free cannot be known in time after a long sleep. So a move is tried, and judged by
-//! how long the part took.
+//! After a long sleep there is no quick way to know whether a processor is idle. So a move is tried, and
+//! evaluated by how long the part took.
 use foregather_machine::Nanos;
 
-/// A part of this many wake-ups is worth the move, which takes about one.
+/// A move, which takes about one wake-up, is worthwhile for a part that takes this many wake-up times.
 const WORTH: u64 = 4;
-/// After a part that took this many halves as long elsewhere, the member had better have stayed: other
-/// threads run there.
+/// If a part takes this many halves of its former time after a move, the move was bad: other threads run
+/// there.
 const WORSE_HALVES: u64 = 3;
-/// How long no move is tried after that, at first and at most.
+/// The minimum and maximum time without another try after a bad move.
 const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
 
-/// What one member has learned.
+/// The state that one member has learned.
 pub(crate) struct Migration {
     wake: Nanos,
     /// How long its last part took on the leader's processor.
@@ -26,23 +26,23 @@ pub(crate) struct Migration {
 }
 
 impl Migration {
-    /// Starts with nothing learned, where a wake-up takes `wake`.
+    /// Creates the state without history, for wake-ups that take `wake`.
     pub(crate) fn new(wake: Nanos) -> Self {
         Self { wake, took: Nanos::ZERO, hold: HOLD.0, hold_until: Nanos::ZERO }
     }
 
-    /// Whether to leave the leader's processor.
+    /// Returns whether the member should leave the leader's processor.
     pub(crate) fn is_worth_it(&self, now: Nanos) -> bool {
         self.is_long(self.took) && now >= self.hold_until
     }
 
-    /// Whether a part that took `took` is worth being elsewhere.
+    /// Returns whether a part that took `took` is long enough to justify a move.
     pub(crate) fn is_long(&self, took: Nanos) -> bool {
         took >= self.wake * WORTH
     }
 
-    /// Learns how long a part took that could have been done on the leader's processor, and whether the
-    /// member `left` it.
+    /// Records how long a part took that could have run on the leader's processor, and whether the member
+    /// `left` it.
     pub(crate) fn learn(&mut self, now: Nanos, took: Nanos, left: bool) {
         if !left {
             self.took = took;

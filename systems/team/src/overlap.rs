@@ -1,18 +1,18 @@
-//! Whether calls from within a region of another runtime come from several of its members at a time. If the
-//! region has a thread for each processor, such calls leave none for a team; but if one member calls alone,
-//! as in `omp single`, the others wait and their processors are free.
+//! Estimates whether calls from inside another runtime's region come from several of its members at once. If
+//! the region has a thread for each processor, such calls leave none for a team. If only one member calls, as
+//! in `omp single`, the others wait and their processors are free.
 use foregather_machine::Nanos;
 
-/// A call that computes for this long and is not overlapped by another shows that one member calls alone.
-/// Shorter ones show nothing: on a busy machine other members may just have no processor.
+/// A call that computes for this long without an overlapping call shows that only one member calls. Shorter
+/// calls show nothing: under load, the other members may just have no processor.
 const LONG: Nanos = Nanos::from_ms(1);
 
-/// What calls of members have shown.
+/// The history of calls from members.
 #[derive(Debug)]
 pub(crate) struct CallOverlap {
-    /// How many calls had found the team busy when a member called last.
+    /// How many calls had found the team busy at the last call of a member.
     busy: u64,
-    /// Whether one member calls alone, as far as is known.
+    /// Whether only one member calls, as far as is known.
     is_single: bool,
 }
 
@@ -21,14 +21,15 @@ impl CallOverlap {
         Self { busy: 0, is_single: false }
     }
 
-    /// Whether the call of a member does without a team, if `busy` calls have found the team busy so far.
+    /// Returns whether a member's call should run without a team, if `busy` calls have found the team busy so
+    /// far.
     pub(crate) fn is_likely(&mut self, busy: u64) -> bool {
         self.is_single &= busy == self.busy;
         self.busy = busy;
         !self.is_single
     }
 
-    /// Learns that a call did without a team and computed for that long.
+    /// Records that a call ran without a team and computed for that long.
     pub(crate) fn learn(&mut self, busy: u64, computed: Nanos) {
         self.is_single = busy == self.busy && computed >= LONG;
     }

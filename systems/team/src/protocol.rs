@@ -1,69 +1,68 @@
-//! A region from either side, in any world that has words: what the leader does until all parts are done, and
-//! what a worker does with the parts that it takes. The caller decides what a part is and how it gets from
-//! one to the other.
+//! The protocol of a region, in any world that has words: the leader's side until all parts are done, and the
+//! worker's side for the parts that it takes. The caller decides what a part is and how it is passed on.
 use crate::idle_spin::IdleSpin;
 use crate::migration::Migration;
 use foregather_barrier::{JoinWork, Leader, NoWork, Worker};
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank};
 use foregather_wait::{Adaptive, Policy};
 
-/// How a region went.
+/// The timing of a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Course {
     /// How long the leader's own part took.
     pub own: Nanos,
     /// The time from the fork to the join.
     pub whole: Nanos,
-    /// Parts of other members that the leader did.
+    /// How many parts of other members the leader ran.
     pub late: u32,
 }
 
-/// How long a leader that has done its own part waits for members that have not begun theirs.
+/// How long a leader that has finished its own part waits for members that have not started theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum HelpPolicy {
-    /// As long again as its own part took: then waiting has cost no more than doing such a part would have.
+    /// For as long again as its own part took, so that waiting costs at most as much as running such a part.
     AfterOwnTime,
-    /// Do not wait: parts that were not begun have nothing left to do.
+    /// Do not wait: parts that have not started have nothing left to do.
     AtOnce,
-    /// Never help: each part is done by its own member, which may meet the others within it.
+    /// Never help: each part must run on its own member, because parts may contain a barrier.
     Never,
 }
 
-/// A member that is on its processor begins within this.
+/// A running member starts its part within this time.
 const READY: Nanos = Nanos::from_us(1);
 
 /// The member that opens regions and works on them itself.
 pub struct TeamLeader<C: Cpu> {
     /// The leader's handle.
     pub handle: Leader<C>,
-    /// How long a wake-up takes; the policy does longer waits.
+    /// How long a wake-up takes; longer waits are left to the policy.
     wake: Nanos,
-    /// Whether a member was late in the last region, and may be away still.
+    /// Whether a member was late in the last region, and may still be.
     late: bool,
 }
 
 impl<C: Cpu> TeamLeader<C> {
-    /// A leader with that handle, where a wake-up takes `wake`.
+    /// Creates a leader with that handle, for wake-ups that take `wake`.
     pub fn new(handle: Leader<C>, wake: Nanos) -> Self {
         Self { handle, wake, late: false }
     }
 
-    /// Opens a region and does part 0, the leader's own, by `part`; does the parts that their workers do not
-    /// begin in time by `part`, too. Ready when all parts are done.
+    /// Opens a region and calls `part` for part 0, the leader's own, and for the parts that workers do not
+    /// start in time. Completes when all parts are done.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a worker has gone; parts may still be under way then.
+    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a worker is gone; parts may then still be running.
     #[inline]
     pub async fn region(&mut self, help_after: HelpPolicy, part: impl AsyncFn(Rank)) -> Result<Course, Error> {
         self.region_with(help_after, part, &NoWork).await
     }
 
-    /// [`TeamLeader::region`] of parts that may leave `work`, which only a leader that helps no other member
-    /// may do. Ready when all of that is done, too.
+    /// Runs a region like [`TeamLeader::region`], with parts that may leave `work` behind, which only
+    /// [`HelpPolicy::Never`] allows. Completes when that work is done as well.
     ///
     /// # Errors
-    /// As [`TeamLeader::region`].
+    /// As for [`TeamLeader::region`].
     #[inline]
     pub async fn region_with(
         &mut self,
@@ -108,14 +107,14 @@ impl<C: Cpu> TeamLeader<C> {
         Ok(Course { own, whole: self.handle.now() - began, late })
     }
 
-    /// Waits in time for members that have not begun, and without a bound for all others. Returns whether all
-    /// is done.
+    /// Waits for a limited time for members that have not started, and without a limit for all others.
+    /// Returns whether all parts are done.
     async fn in_time(&mut self, began: Nanos, own: Nanos) -> Result<bool, Error> {
         // Members that have not begun have no processor, and a waiting leader would keep one from them.
         if self.handle.is_crowded() {
             return Ok(false);
         }
-        // A late member that is back begins at once.
+        // A late member that is running again starts at once.
         let watch = if self.late { READY } else { own.min(self.wake).max(READY) };
         let leader = &mut self.handle;
         if leader.begun_within(watch).await {
@@ -128,7 +127,7 @@ impl<C: Cpu> TeamLeader<C> {
         }
         match leader.join_until(deadline).await {
             Ok(()) => Ok(true),
-            // A wait that ended at its deadline is no failure.
+            // A wait that reached its deadline is not a failure.
             Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => Ok(false),
             Err(error) => Err(error),
         }
@@ -138,13 +137,13 @@ impl<C: Cpu> TeamLeader<C> {
 /// A member that waits for regions.
 pub struct TeamWorker<C: Cpu> {
     handle: Worker<C>,
-    /// Learns between which calls it is worth staying hot, and when to change its processor; `None` where the
-    /// user has named a policy.
+    /// Learns how long to spin between calls, and when to change the processor; `None` if the user has chosen
+    /// a policy.
     learned: Option<(IdleSpin, Migration, Adaptive)>,
 }
 
 impl<C: Cpu> TeamWorker<C> {
-    /// A worker that waits by `policy`, and if that is adaptive, spins for about as long as lies between two
+    /// Creates a worker that waits with `policy`. If that is adaptive, it spins for about the gap between two
     /// regions.
     pub fn new(handle: Worker<C>, policy: Policy) -> Self {
         let learned = match policy {
@@ -154,24 +153,24 @@ impl<C: Cpu> TeamWorker<C> {
         Self { handle, learned }
     }
 
-    /// Does this worker's part of every region in which the leader has not taken it, until the leader has
+    /// Runs this worker's part of every region, unless the leader has taken it, until the leader has
     /// finished.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone.
+    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader is gone.
     pub async fn serve(&mut self, part: impl AsyncFn(Rank)) -> Result<(), Error> {
         self.serve_with(part, &NoWork).await
     }
 
-    /// [`TeamWorker::serve`] in regions of parts that may leave `work`.
+    /// Serves like [`TeamWorker::serve`], with parts that may leave `work` behind.
     ///
     /// # Errors
-    /// As [`TeamWorker::serve`].
+    /// As for [`TeamWorker::serve`].
     pub async fn serve_with(&mut self, part: impl AsyncFn(Rank), work: &impl JoinWork<C>) -> Result<(), Error> {
         let mut kept_off = false;
         loop {
             let waited = self.handle.wait_with(work).await;
-            // The thread gets its mask back however the wait ended.
+            // Restore the thread's affinity mask, however the wait ended.
             if kept_off {
                 self.handle.free();
             }
@@ -190,13 +189,13 @@ impl<C: Cpu> TeamWorker<C> {
         }
     }
 
-    /// Whether it sleeps between regions.
+    /// Returns whether it blocks between regions.
     fn sleeps(&self) -> bool {
         self.learned.as_ref().is_some_and(|(idle_spin, ..)| idle_spin.sleeps())
     }
 
-    /// Learns that the part that began at `began` is done; `None` if the worker had not slept. Sets how long
-    /// to stay hot; returns whether to keep off the leader's processor.
+    /// Records that the part that began at `began` is done (`None` if the worker had not blocked), and sets
+    /// how long to spin. Returns whether to exclude the leader's processor.
     fn prepare(&mut self, began: Option<Nanos>) -> bool {
         let Some((idle_spin, migration, of)) = &mut self.learned else { return false };
         let now = self.handle.now();
@@ -206,7 +205,7 @@ impl<C: Cpu> TeamWorker<C> {
         idle_spin.sleeps() && began.is_some_and(|began| migration.is_long(now - began)) && self.handle.keep_off_leader()
     }
 
-    /// Does its part, elsewhere if that is worth it.
+    /// Runs its part, on another processor if that is worthwhile.
     #[cold]
     async fn make_room(&mut self, part: &impl AsyncFn(Rank)) {
         let began = self.handle.now();

@@ -1,9 +1,9 @@
-//! How large a team is and why, and how its calls went.
+//! The report about a team: its size and why, and statistics of its calls.
 use crate::size::Allowed;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Counters that one caller at a time writes and any thread reads.
+/// Counters that one caller at a time writes and any thread can read.
 pub(crate) struct Stats {
     pub(crate) members: AtomicU32,
     pub(crate) regions: AtomicU64,
@@ -31,21 +31,21 @@ impl Stats {
         }
     }
 
-    /// Adds to a counter whose only writer at that moment is this thread: cheaper than an atomic addition.
+    /// Adds `n` to a counter that only this thread writes at the moment; cheaper than an atomic addition.
     #[inline]
     pub(crate) fn count(counter: &AtomicU64, n: u64) {
         counter.store(counter.load(Relaxed) + n, Relaxed);
     }
 }
 
-/// The state of a team. If calls go on while it is read, its numbers may be some calls apart.
+/// The state of a team. If calls run while it is read, its numbers may be from slightly different moments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Members at present; 1 is the caller alone.
+    /// The current number of members; 1 is the caller alone.
     pub members: u32,
-    /// Members asked for; `None` for as many as fit.
+    /// The requested number of members; `None` for a fitting team.
     pub asked: Option<u32>,
-    /// What the machine allows now.
+    /// The machine's limits now.
     pub allowed: Allowed,
     /// Calls that ran on the team.
     pub regions: u64,
@@ -57,7 +57,7 @@ pub struct Report {
     pub busy: u64,
     /// Parts of late members that callers did.
     pub late: u64,
-    /// How often it became smaller because it did not pay.
+    /// How often it became smaller because more members were not faster.
     pub shrunk: u64,
     /// How often it became larger by trial.
     pub grown: u64,
@@ -65,9 +65,9 @@ pub struct Report {
     pub refused: u64,
     /// How its members wait.
     pub policy: String,
-    /// Whose threads its calls run on, and why; `None` while a call is under way.
+    /// Which library's threads run its calls, and why; `None` while a call is running.
     pub threads: Option<String>,
-    /// Settings that were not understood, and what they should be.
+    /// Invalid settings, and the values expected.
     pub trouble: Vec<String>,
 }
 

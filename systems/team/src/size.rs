@@ -1,41 +1,43 @@
-//! How many members the machine allows a team: no more than the thread's affinity, its control group's quota
-//! and the user's setting allow, and a fair share of what the processes of a launcher have together.
+//! How many members the machine allows a team: at most what the thread's affinity, its control group's quota
+//! and the user's setting allow, and a fair share of the processors that the processes of a launcher have in
+//! common.
 use core::fmt;
 use core::num::NonZeroU32;
 use foregather_host::siblings::{self, Siblings};
 use foregather_host::{affinity, cgroup, settings};
 
-/// The bounds that were found.
+/// The limits that were found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Allowed {
     /// Processors that the calling thread may use.
     pub processors: u32,
-    /// Processors' worth of time that the control groups allow; `None` if they set no limit.
+    /// The control groups' CPU quota, in processors; `None` if they set no limit.
     pub quota: Option<f64>,
-    /// What the program, else `FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, asks for at most.
+    /// The upper limit set by the program or, if it sets none, by `FOREGATHER_THREADS` or `OMP_NUM_THREADS`.
     pub wanted: Option<u32>,
-    /// What is left for this process beside others; only for teams of no wanted size.
+    /// This process's share, if a launcher has started several; only for teams without a requested size.
     pub share: Option<Share>,
 }
 
 /// A process's share of the processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// The most members.
+    /// The maximum number of members.
     pub members: u32,
-    /// The variable that it follows from.
+    /// The variable from which it was derived.
     pub variable: &'static str,
 }
 
 impl Share {
-    /// The share of a process that may use these processors and that quota.
+    /// Returns the share of a process that may use these processors and that quota.
     fn now(processors: u32, quota: Option<f64>) -> Option<Self> {
         let fair = siblings::siblings().and_then(|found| Self::among(found, siblings::shared_processors(), processors, quota));
         let most = siblings::most_workers().map(|members| Self { members, variable: "LOKY_MAX_CPU_COUNT" });
         fair.into_iter().chain(most).min_by_key(|share| share.members)
     }
 
-    /// `None` for a process that is bound to fewer processors than `shared`: its launcher has divided them.
+    /// Returns `None` for a process that is bound to fewer processors than `shared`: its launcher has already
+    /// divided them.
     fn among(siblings: Siblings, shared: u32, processors: u32, quota: Option<f64>) -> Option<Self> {
         if processors < shared {
             return None;
@@ -46,19 +48,18 @@ impl Share {
 }
 
 impl Allowed {
-    /// Asks the kernel and the environment, in some ten microseconds. A variable that is no number sets no
-    /// bound.
+    /// Queries the kernel and the environment, in about 10 us. A variable that is not a number sets no limit.
     pub fn now() -> Self {
         Self::under(None)
     }
 
-    /// As [`Allowed::now`], whatever size the environment asks for.
+    /// Returns the same as [`Allowed::now`], but ignores the size that the environment requests.
     pub fn by_default() -> Self {
         let (processors, quota) = (affinity::count_allowed(), cgroup::recent_quota());
         Self { processors, quota, wanted: None, share: Share::now(processors, quota) }
     }
 
-    /// As [`Allowed::now`], but for a program's limit in place of the environment's.
+    /// Returns the same as [`Allowed::now`], but with a program's limit instead of the environment's.
     pub fn under(limit: Option<NonZeroU32>) -> Self {
         let wanted = limit.map(NonZeroU32::get).or_else(|| settings::threads().unwrap_or(None));
         match wanted {
@@ -67,7 +68,7 @@ impl Allowed {
         }
     }
 
-    /// The most members. A fraction of a processor counts as one that is there part of the time.
+    /// Returns the maximum number of members. A fraction of a processor counts as a whole one.
     pub fn members(&self) -> u32 {
         let quota = self.quota.map_or(u32::MAX, |cpus| cpus.ceil() as u32);
         let wanted = self.wanted.or(self.share.map(|share| share.members));

@@ -1,24 +1,25 @@
-//! Work on slices, cut by their length alone: so a result has the same bits for any team.
+//! Operations on slices. They are split by length alone, so a result has the same bits for any team.
 use crate::Team;
 use core::ops::Range;
 use foregather_host::clock;
 use foregather_machine::Nanos;
 use std::sync::{Mutex, PoisonError};
 
-/// A slice has at most this many parts. Every result depends on it: it never changes within a major version.
+/// A slice has at most this many parts. Every result depends on this number, so it never changes within a
+/// major version.
 const MOST_PARTS: usize = 128;
 /// Levels of the tree that combines that many parts.
 const LEVELS: usize = MOST_PARTS.ilog2() as usize + 1;
-/// A rest that takes less than this is not worth a call of the team.
+/// If the rest takes less than this, it is not worth a call of the team.
 const WORTH: Nanos = Nanos::from_us(20);
-/// After this many parts the caller checks how long they took: multiples of a block, but for the first.
+/// After this many parts the caller checks how long they took. All but the first are multiples of a block.
 const LOOKS: [usize; 3] = [1, 16, 64];
-/// This many parts are combined at once, as a tree of their own.
+/// This many parts are combined at once, in a subtree.
 const BLOCK: usize = 8;
 /// The place of a block in the tree.
 const BLOCK_PLACE: usize = BLOCK.ilog2() as usize;
 
-/// The parts of a slice: all as long as each other, but for a shorter last one.
+/// How a slice is split: all parts have the same length, except for a shorter last one.
 #[derive(Clone, Copy)]
 struct Cut {
     part: usize,
@@ -33,7 +34,7 @@ impl Cut {
         Self { part, parts: len.div_ceil(part), began: clock::now() }
     }
 
-    /// Whether, after `done` parts, the rest takes long enough to be worth a call of the team.
+    /// Returns whether, after `done` parts, the rest takes long enough for a call of the team.
     #[inline]
     fn is_worth_a_call(self, done: usize) -> bool {
         let rest_ns = |done: usize| (clock::now() - self.began).0 * (self.parts - done) as u64 / done as u64;
@@ -41,8 +42,7 @@ impl Cut {
     }
 }
 
-/// Results of parts that came in order, combined neighbour by neighbour: a place holds the result of 2^place
-/// parts.
+/// The combined results of consecutive parts: entry `place` holds the result of 2^place parts.
 struct Tree<R, C> {
     places: [Option<R>; LEVELS],
     combine: C,
@@ -54,7 +54,7 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
         Self { places: [const { None }; LEVELS], combine }
     }
 
-    /// Adds the result of 2^place parts; all places below are empty.
+    /// Adds the result of 2^place parts; all lower entries are empty.
     #[inline]
     fn push(&mut self, place: usize, mut result: R) {
         for place in &mut self.places[place..] {
@@ -69,7 +69,7 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
         unreachable!("more than {MOST_PARTS} parts");
     }
 
-    /// Adds the results of a block in order, of which `first` is there already.
+    /// Adds the results of a block in order; `first` has already been computed.
     #[inline]
     fn push_block(&mut self, first: R, mut next: impl FnMut() -> R) {
         let both = &self.combine;
@@ -103,22 +103,23 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
 /// first, in a binary tree. Both depend on the length alone and never change within a major version. An empty
 /// slice is one empty part.
 ///
-/// The caller begins; when it sees that the rest takes longer than 20 us, the global [`Team`] does it, on as
-/// many threads as affinity, quota and `FOREGATHER_THREADS` (a bound, not a wish) allow and as pay. While
-/// that team is busy, be it with the caller itself, the caller does all. `combine` runs on the caller.
+/// The caller starts. When it finds that the rest takes longer than 20 us, the global [`Team`] runs it, on as
+/// many threads as affinity, quota and `FOREGATHER_THREADS` (an upper limit) allow and as are worthwhile. If
+/// that team is busy, even because of the caller itself, the caller does all the work. `combine` runs on the
+/// caller.
 ///
 /// # Panics
-/// With the first panic of `map`, when all parts that were begun have ended; results so far are dropped. The
-/// team works on.
+/// With the first panic of `map`, after all parts that had started have ended. Results so far are dropped,
+/// and the team remains usable.
 ///
 /// # Cost
-/// About 50 ns for a slice that is not worth a call, and two allocations otherwise.
+/// About 50 ns for a slice that is not worth a call of the team, and two allocations otherwise.
 #[must_use]
 pub fn reduce<T: Sync, R: Send>(items: &[T], map: impl Fn(&[T]) -> R + Sync, combine: impl Fn(R, R) -> R) -> R {
     Team::global().reduce(items, map, combine)
 }
 
-/// Calls `act` for each item, in any order, on as many threads as pay.
+/// Calls `act` for each item, in any order, on as many threads as are worthwhile.
 ///
 /// `cargo add foregather`
 ///
@@ -131,21 +132,21 @@ pub fn reduce<T: Sync, R: Send>(items: &[T], map: impl Fn(&[T]) -> R + Sync, com
 /// assert!(rows.iter().flatten().all(|&x| x == 2.0));
 /// ```
 ///
-/// The caller begins; when it sees that the rest takes longer than 20 us, the global [`Team`] shares it, in
-/// at most 128 parts. While that team is busy, be it with the caller itself, the caller does all.
+/// The caller starts. When it finds that the rest takes longer than 20 us, the global [`Team`] runs it, in at
+/// most 128 parts. If that team is busy, even because of the caller itself, the caller does all the work.
 ///
 /// # Panics
-/// With the first panic of `act`, when all parts that were begun have ended: some items are done then, others
-/// not. The team works on.
+/// With the first panic of `act`, after all parts that had started have ended: some items have then been
+/// processed, others not. The team remains usable.
 ///
 /// # Cost
-/// As [`reduce`].
+/// As for [`reduce`].
 pub fn for_each<T: Send>(items: &mut [T], act: impl Fn(&mut T) + Sync) {
     Team::global().for_each(items, act);
 }
 
 impl Team {
-    /// [`reduce`] on this team.
+    /// Reduces like [`reduce`], on this team.
     #[must_use]
     pub fn reduce<T: Sync, R: Send>(&self, items: &[T], map: impl Fn(&[T]) -> R + Sync, combine: impl Fn(R, R) -> R) -> R {
         if items.is_empty() {
@@ -175,7 +176,7 @@ impl Team {
         tree.end().expect("there is one part at least")
     }
 
-    /// Has the team map the parts, and gives their results in order.
+    /// Maps the parts on the team, and returns their results in order.
     #[inline(never)]
     fn map<R: Send>(&self, parts: Range<usize>, map: impl Fn(usize) -> R + Sync) -> impl Iterator<Item = R> {
         let results: Vec<Mutex<Option<R>>> = parts.clone().map(|_| Mutex::new(None)).collect();
@@ -187,7 +188,7 @@ impl Team {
         results.into_iter().map(move |result| taken(result).expect("each part is mapped once"))
     }
 
-    /// [`for_each`] on this team.
+    /// Calls `act` like [`for_each`], on this team.
     pub fn for_each<T: Send>(&self, items: &mut [T], act: impl Fn(&mut T) + Sync) {
         let cut = Cut::of(items.len());
         let mut parts = items.chunks_mut(cut.part);

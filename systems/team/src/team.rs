@@ -1,5 +1,4 @@
-//! The team that programs use: calls of one closure by several threads, and what keeps that from being slower
-//! than one thread.
+//! The team that programs use: several threads call one closure. It avoids being slower than one thread.
 use crate::TeamMember;
 use crate::governor::Governor;
 use crate::handover::{NoTeam, Panic, TeamSource, Threads};
@@ -16,11 +15,11 @@ use foregather_wait::Policy;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The most members that a caller may ask for.
+/// The maximum number of members that a caller may request.
 const MOST: u32 = 4_096;
 
-/// Threads that call one closure together, by reference. The caller is one of them, and goes on when all
-/// calls have ended.
+/// Threads that call one closure together, by reference. The caller is one of them, and continues when all
+/// calls have returned.
 ///
 /// `cargo add foregather`
 ///
@@ -43,56 +42,57 @@ const MOST: u32 = 4_096;
 /// assert_eq!(sum.into_inner(), 2 * 499_500);
 /// ```
 ///
-/// - **Size.** [`Team::new`] has as many members as it is told; [`Team::fitting`] as many as the machine
-///   allows and as pay; [`Team::global`] is the fitting team that all libraries of a process share.
-/// - **Late and busy.** The caller makes the call of a member that has not begun in time. A caller that finds
-///   the team busy, be it with itself, works alone. So results must not depend on how many members there are;
-///   those of [`reduce`](crate::reduce) do not.
-/// - **Forks.** A child has a team of its own, whose threads start at its first call.
+/// - **Size.** [`Team::new`] has the given number of members; [`Team::fitting`] has as many as the machine
+///   allows and as are worthwhile; [`Team::global`] is the fitting team that all libraries of a process
+///   share.
+/// - **Late and busy.** The caller makes the call of a member that has not started in time. If the team is
+///   busy, even because of the caller itself, the caller works alone. Results must therefore not depend on
+///   the number of members; those of [`reduce`](crate::reduce) do not.
+/// - **Forks.** A forked child has a team of its own, whose threads start at its first call.
 ///
 /// # Panics
-/// The caller panics with the first panic of a member, when all calls have ended. The team works on.
+/// The caller panics with the first panic of a member, after all calls have ended. The team remains usable.
 ///
 /// # Cost
-/// A call of two members soon after the last one costs two transfers of a cache line each way, about half a
-/// microsecond; after a pause of milliseconds, the wake-up of a thread, tens of microseconds. Threads start
-/// at the first call, sleep when no calls come, and end when the team is dropped. `foregather measure teams`
+/// A call of two members soon after the last call costs two cache-line transfers each way, about 0.5 us.
+/// After a pause of milliseconds it costs the wake-up of a thread, tens of microseconds. Threads start at the
+/// first call, block when there are no calls, and exit when the team is dropped. `foregather measure teams`
 /// compares it with scoped threads, rayon and OpenMP runtimes.
 pub struct Team {
-    /// `None`: as many members as fit.
+    /// `None` for a fitting team.
     asked: Option<u32>,
-    /// What the program has set in place of the user's number; 0 for nothing.
+    /// The limit that the program has set instead of the user's; 0 for none.
     limit: AtomicU32,
     own: PerProcess,
 }
 
-/// What a team has in one process. A child of a fork gets another one, which its parent's state does not
-/// disturb.
+/// The state of a team in one process. A forked child gets a new one, which its parent's state does not
+/// affect.
 struct PerProcess {
     generation: u32,
     members: Mutex<Members>,
     stats: Stats,
-    /// The state of a child of a fork.
+    /// The state of a forked child.
     fork_child: Mutex<Option<Arc<PerProcess>>>,
 }
 
 struct Members {
     threads: Option<Threads>,
-    /// Fewer if a thread could not be started: calls do not try again.
+    /// Less than requested if a thread could not be started; calls do not try again.
     most: u32,
     governor: Governor,
-    /// Where the calls of [`Team::global`] run.
+    /// The threads on which the calls of [`Team::global`] run.
     source: TeamSource,
-    /// How many libraries had been loaded when the source was looked for.
+    /// How many libraries were loaded when the source was last looked up.
     loaded: u64,
     overlap: CallOverlap,
-    /// Whether its own threads have run a call since the machine was asked last.
+    /// Whether its own threads have run a call since the limits were last measured.
     used_own: bool,
 }
 
 impl Members {
-    /// Looks for a library that has threads for this one's calls, and lets its own go if that leaves them
-    /// without work.
+    /// Looks for a library whose threads can run this one's calls, and stops the own threads if they then
+    /// have no work.
     #[cold]
     fn find_source(&mut self) {
         let had_provider = matches!(self.source, TeamSource::Provider(_));
@@ -120,8 +120,8 @@ impl PerProcess {
         Self { generation, members, stats: Stats::new(), fork_child: Mutex::new(None) }
     }
 
-    /// The state of a later process. `None` if another thread is just making it, or was when this process was
-    /// forked.
+    /// Returns the state of a forked process. `None` if another thread is creating it now, or was when this
+    /// process was forked.
     #[cold]
     fn fork_child(&self, generation: u32) -> Option<Arc<Self>> {
         reached("team:J4");
@@ -129,13 +129,13 @@ impl PerProcess {
         let fits = child.as_ref().filter(|child| child.generation == generation).cloned();
         Some(fits.unwrap_or_else(|| {
             let new = Arc::new(Self::new(generation));
-            // The state of a process between the two has threads that do not exist here.
+            // The state of an intermediate process has threads that do not exist here.
             core::mem::forget(child.replace(new.clone()));
             new
         }))
     }
 
-    /// The members, unless another call has them.
+    /// Returns the members, unless another call uses them.
     #[inline]
     fn lock(&self) -> Option<MutexGuard<'_, Members>> {
         match self.members.try_lock() {
@@ -145,7 +145,7 @@ impl PerProcess {
         }
     }
 
-    /// Runs on the team and gives the first panic; `None` if the caller must do it alone.
+    /// Runs `work` on the team and returns the first panic, or `None` if the caller must run it alone.
     #[inline]
     fn run<F: Fn(TeamMember) + Sync>(&self, team: &Team, work: &F, help_after: HelpPolicy) -> Option<Option<Panic>> {
         let Some(mut members) = self.lock() else {
@@ -166,7 +166,7 @@ impl PerProcess {
                 Err(NoTeam::InWideRegion) if members.overlap.is_likely(self.stats.busy.load(Relaxed)) => {
                     Stats::count(&self.stats.serial, 1);
                     let began = usage::thread_cpu();
-                    // With the lock, so that calls of other members are seen to overlap.
+                    // While the lock is held, so that calls of other members are seen to overlap.
                     work(TeamMember::ALONE);
                     members.overlap.learn(self.stats.busy.load(Relaxed), usage::thread_cpu() - began);
                     return Some(None);
@@ -193,7 +193,7 @@ impl PerProcess {
         Some(panic)
     }
 
-    /// How many members the next call shall have.
+    /// Returns the number of members for the next call.
     #[inline]
     fn width(&self, team: &Team, members: &mut Members) -> u32 {
         if let Some(width) = team.asked {
@@ -248,10 +248,11 @@ impl PerProcess {
 }
 
 impl Team {
-    /// A team of `members`, of which the caller of each call is one, however many processors there are.
+    /// Creates a team of `members` members, including the caller of each call, regardless of the number of
+    /// processors.
     ///
     /// # Errors
-    /// [`Cause::Size`] for none, or more than 4096.
+    /// [`Cause::Size`] unless `members` is 1 to 4096.
     pub fn new(members: u32) -> Result<Self, Error> {
         if !(1..=MOST).contains(&members) {
             return Err(Cause::Size { what: "team", size: members, needs: "at least 1 and at most 4096" }.into());
@@ -259,15 +260,16 @@ impl Team {
         Ok(Self::with(Some(members), forks::generation()))
     }
 
-    /// A team of as many members as the machine allows: by affinity, quota and `FOREGATHER_THREADS` (else
-    /// `OMP_NUM_THREADS`), asked again about once a second, and fewer while more do not pay.
+    /// Creates a team with as many members as affinity, quota and `FOREGATHER_THREADS` (or, if that is not
+    /// set, `OMP_NUM_THREADS`) allow. These limits are checked about once a second, and fewer members are
+    /// used while more would not be faster.
     pub fn fitting() -> Self {
         Self::with(None, forks::generation())
     }
 
-    /// The fitting team that all code of this library shares. If Foregather's OpenMP runtime of the same
-    /// build is loaded, too, calls outside of its regions run on the threads that it has for the calling
-    /// thread: so the process has one set of workers.
+    /// Returns the fitting team that all users of this library share. If Foregather's OpenMP runtime of the
+    /// same build is also loaded, calls outside of its regions run on the OpenMP threads of the calling
+    /// thread, so that the process has only one set of workers.
     pub fn global() -> &'static Self {
         static GLOBAL: Team = Team::with(None, 0);
         &GLOBAL
@@ -277,48 +279,48 @@ impl Team {
         Self { asked, limit: AtomicU32::new(0), own: PerProcess::new(generation) }
     }
 
-    /// From the next call on a fitting team has at most that many members, whatever the user's variables say;
-    /// with `None` they hold again. Affinity and quota bound it as before. A team of [`Team::new`] stays as
-    /// large as it is.
+    /// Limits a fitting team to that many members from the next call on, in place of the user's variables;
+    /// `None` restores them. Affinity and quota still apply. Has no effect on the size of a team from
+    /// [`Team::new`].
     pub fn set_limit(&self, members: Option<NonZeroU32>) {
-        // Relaxed: the number is all that is handed over.
+        // Relaxed: no other data depends on this number.
         self.limit.store(members.map_or(0, |members| members.get().min(MOST)), Relaxed);
     }
 
-    /// What [`Team::set_limit`] has set.
+    /// Returns the limit set by [`Team::set_limit`].
     #[inline]
     pub fn limit(&self) -> Option<NonZeroU32> {
         NonZeroU32::new(self.limit.load(Relaxed))
     }
 
-    /// What bounds a fitting team now. Asks the kernel, in some ten microseconds.
+    /// Returns the current limits of a fitting team. Queries the kernel, in about 10 us.
     pub fn allowed(&self) -> Allowed {
         Allowed::under(self.limit())
     }
 
-    /// Calls `work` once for every member, on a thread each, and returns when all calls have. The caller is
-    /// member 0, and makes the calls of late members. Never waits for the team: while it is busy, be it with
-    /// the caller itself, `work` is called once, for the only member.
+    /// Calls `work` once for every member, each on its own thread, and returns when all calls have returned.
+    /// The caller is member 0, and makes the calls of late members. Never waits for the team: if it is busy,
+    /// even because of the caller itself, `work` is called once, as the only member.
     ///
     /// # Panics
-    /// With the first panic of a member, after all calls have ended. The team stays as it was.
+    /// With the first panic of a member, after all calls have ended. The team remains usable.
     #[inline]
     pub fn run(&self, work: impl Fn(TeamMember) + Sync) {
         self.go(&work, HelpPolicy::AfterOwnTime);
     }
 
-    /// Calls `work` once for every part below `parts`. Members take parts one by one, so a late or slow one
-    /// gets fewer.
+    /// Calls `work` once for every part below `parts`. Members take parts one by one, so a late or slow
+    /// member gets fewer.
     ///
     /// # Panics
-    /// As [`Team::run`]; other members do the parts that the panicking one would have taken, or leave them
-    /// undone.
+    /// As for [`Team::run`]; parts that the panicking member would have taken run on other members, or not at
+    /// all.
     #[inline]
     pub fn split(&self, parts: usize, work: impl Fn(usize) + Sync) {
-        // On this call's stack: only members with a part of this region have it.
+        // On this call's stack, because only members with a part of this region can access it.
         let next = AtomicUsize::new(0);
         let take = |_: TeamMember| {
-            // Relaxed: the number is all that is handed over.
+            // Relaxed: no other data depends on this number.
             while let Some(part) = Some(next.fetch_add(1, Relaxed)).filter(|&part| part < parts) {
                 work(part);
             }
@@ -345,8 +347,8 @@ impl Team {
         }
     }
 
-    /// How many members the next call can count on at most: for deciding whether a call is worth it. May be
-    /// outdated when the call comes.
+    /// Returns the maximum number of members of the next call, to decide whether a call is worthwhile. May be
+    /// outdated by the time of the call.
     pub fn members(&self) -> u32 {
         self.asked.unwrap_or_else(|| match self.own.stats.regions.load(Relaxed) + self.own.stats.serial.load(Relaxed) {
             0 => self.allowed().members(),
@@ -354,8 +356,8 @@ impl Team {
         })
     }
 
-    /// Whether a call would find neither another thread's call nor one that this thread is in. May be
-    /// outdated when the call comes.
+    /// Returns whether the team is free: neither another thread nor this one is in a call. May be outdated by
+    /// the time of the call.
     pub fn is_free(&self) -> bool {
         let generation = forks::generation();
         if self.own.generation == generation {
@@ -364,7 +366,7 @@ impl Team {
         self.own.fork_child(generation).is_some_and(|child| child.lock().is_some())
     }
 
-    /// The team's state in this process.
+    /// Returns the team's state in this process.
     pub fn report(&self) -> Report {
         let generation = forks::generation();
         let child = (self.own.generation != generation).then(|| self.own.fork_child(generation)).flatten();
@@ -388,7 +390,8 @@ impl Drop for Team {
     }
 }
 
-/// The policy that `FOREGATHER_WAIT` names, or the adaptive one; and what is wrong with the name.
+/// Returns the policy that `FOREGATHER_WAIT` selects, or the adaptive one, and an error message if the value
+/// is invalid.
 fn policy() -> (Policy, Option<String>) {
     let costs = Thread::current().costs();
     let usual = Policy::adaptive(&costs);

@@ -1,10 +1,9 @@
-//! The hand-over of a borrowed closure to threads that outlive it: the only place of this crate that is
-//! unsafe.
+//! Hands a borrowed closure over to threads that outlive it. This is the only unsafe code of this crate.
 //!
-//! A call leaves a pointer to its closure in the slot, opens a region, and takes part in it. A member reads
-//! the pointer only after it has taken a part of that region, and the region is over only when all parts are
-//! done (races T6 to T8 of `core/barrier/README.md`). So no member has the pointer before the call has begun
-//! or after it has returned.
+//! A call stores a pointer to its closure in the slot, opens a region and runs its own part. A member reads
+//! the pointer only after it has taken a part of that region, and the region ends only when all parts are
+//! done (races T6 to T8 of `core/barrier/README.md`). So no member has the pointer before the call starts or
+//! after it returns.
 mod table;
 
 pub(crate) use table::TeamSource;
@@ -25,10 +24,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The payload of a member's panic.
 pub type Panic = Box<dyn Any + Send>;
 
-/// What the workers of a region do whose leader is somewhere else.
+/// The closure that workers run in a region whose leader runs other code.
 pub type WorkersPart = Box<dyn Fn(TeamMember) + Send + Sync>;
 
-/// What a region works on: one cache line.
+/// The work of a region, in one cache line.
 #[derive(Clone, Copy)]
 struct RegionWork {
     call: unsafe fn(*const (), TeamMember) -> Result<(), Panic>,
@@ -36,7 +35,7 @@ struct RegionWork {
     size: u32,
 }
 
-/// Where the leader publishes a job for the members that take its parts.
+/// Holds the job that the leader publishes for members that take parts of it.
 struct JobSlot {
     job: CachePadded<UnsafeCell<RegionWork>>,
     panicked: AtomicBool,
@@ -57,7 +56,7 @@ impl JobSlot {
         Self { job: CachePadded(UnsafeCell::new(job)), panicked: AtomicBool::new(false), panic: Mutex::new(None) }
     }
 
-    /// Does one part.
+    /// Runs one part.
     ///
     /// # Safety
     /// The caller has taken part `rank` of the open region and has not yet reported it done.
@@ -76,7 +75,7 @@ impl JobSlot {
     fn keep(&self, panic: Panic) {
         reached("team:J2");
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
-        // Seen by the leader, which joins what this part comes before.
+        // The leader sees this store, because its join waits for this part.
         self.panicked.store(true, Relaxed);
     }
 
@@ -90,7 +89,7 @@ impl JobSlot {
     }
 }
 
-/// Calls a closure of type `F`. A panic ends here: other members' parts go on.
+/// Calls a closure of type `F` and catches its panic, so that the other members' parts continue.
 ///
 /// # Safety
 /// `work` points to a living `F`.
@@ -100,14 +99,15 @@ unsafe fn call<F: Fn(TeamMember)>(work: *const (), member: TeamMember) -> Result
     catch_unwind(AssertUnwindSafe(|| work(member)))
 }
 
-/// What all members have.
+/// The state that all members share.
 struct HandoverState<W> {
     team: ForkJoin<Thread>,
     slot: JobSlot,
     work: W,
 }
 
-/// The work of regions, of which a panic is kept as one of a part is: the other members go on.
+/// The leftover work of regions. A panic in it is caught like a panic of a part, so that the other members
+/// continue.
 struct CatchPanics<'s, W>(&'s W, &'s JobSlot);
 
 impl<W: JoinWork<Thread>> JoinWork<Thread> for CatchPanics<'_, W> {
@@ -131,39 +131,39 @@ impl<W: JoinWork<Thread>> JoinWork<Thread> for CatchPanics<'_, W> {
     }
 }
 
-/// The leader's side of a team, and its threads, as far as they were started. Dropping it releases them
+/// The leader's side of a team and those of its threads that have started. Dropping it releases the threads
 /// without waiting for them.
 pub struct Threads<W = NoWork> {
-    /// `None` only while it is dropped.
+    /// `None` only while it is being dropped.
     leader: Option<TeamLeader<Thread>>,
     shared: Arc<HandoverState<W>>,
     policy: Policy,
     stack_bytes: Option<usize>,
-    /// What the open region works on, if its leader is not in [`Threads::run`].
+    /// The work of the open region, if its leader is not in [`Threads::run`].
     opened: Option<Box<WorkersPart>>,
-    /// How many members may take part: the leader, and the workers that were called.
+    /// How many members may take part: the leader, and the workers that are in use.
     width: u32,
     started: u32,
-    /// The thread that led last.
+    /// The thread that was the leader last.
     by: usize,
 }
 
 impl Threads<NoWork> {
-    /// Makes a team of at most `most` members, which wait by `policy` and have stacks of that size, else of
-    /// the usual one; so far there is only the leader.
+    /// Creates a team of at most `most` members, which wait with `policy` and have stacks of `stack_bytes`
+    /// (or the default size). At first it has only the leader.
     ///
     /// # Errors
-    /// [`foregather_machine::Cause::Size`] for none, or more than a team takes.
+    /// [`foregather_machine::Cause::Size`] for 0, or for more than a team supports.
     pub fn new(most: u32, policy: Policy, stack_bytes: Option<usize>) -> Result<Self, Error> {
         Self::with_work(most, policy, stack_bytes, NoWork)
     }
 }
 
 impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
-    /// [`Threads::new`] for regions of parts that leave `work`.
+    /// Creates a team like [`Threads::new`] whose parts can leave `work` behind.
     ///
     /// # Errors
-    /// As [`Threads::new`].
+    /// As for [`Threads::new`].
     pub fn with_work(most: u32, policy: Policy, stack_bytes: Option<usize>, work: W) -> Result<Self, Error> {
         let shared = Arc::new(HandoverState { team: ForkJoin::new(most)?, slot: JobSlot::new(), work });
         let cpu = Thread::current();
@@ -176,30 +176,30 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
         Ok(Self { leader, shared, policy, stack_bytes, opened: None, width: 1, started: 1, by: this_thread() })
     }
 
-    /// How its members begin and end regions together.
+    /// Returns the fork-join object with which its members begin and end regions.
     pub fn fork_join(&self) -> &ForkJoin<Thread> {
         &self.shared.team
     }
 
-    /// The most members it may have.
+    /// Returns the maximum number of members.
     pub fn most(&self) -> u32 {
         self.shared.team.size()
     }
 
-    /// The members it has now.
+    /// Returns the current number of members.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// The outcomes of its leader's joins.
+    /// Returns the statistics of the leader's joins.
     pub fn account(&self) -> Option<&Arc<Account>> {
         self.leader.as_ref().map(|leader| leader.handle.account())
     }
 
-    /// Calls members, or sends them away. A member's thread starts when it is called first.
+    /// Sets the number of members. A member's thread starts when it is first needed.
     ///
     /// # Errors
-    /// If a thread cannot be started: the members that are there take part.
+    /// If a thread cannot be started; regions then use the members that exist.
     pub fn resize(&mut self, width: u32) -> Result<(), Error> {
         let Some(TeamLeader { handle, .. }) = &mut self.leader else { return Ok(()) };
         while self.width > width {
@@ -219,8 +219,8 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
         Ok(())
     }
 
-    /// Does `work` once for every member, on the threads that are there. Returns the region's course and the
-    /// first panic.
+    /// Calls `work` once for every member, on the threads that have started. Returns the timing of the region
+    /// and the first panic.
     ///
     /// # Panics
     /// If a region is open.
@@ -229,7 +229,7 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
         self.run_with(work, patience, &NoWork)
     }
 
-    /// [`Threads::run`] of parts that leave `left`, as the leader finds it.
+    /// Runs parts like [`Threads::run`] that can leave `left` behind, as the leader finds it.
     ///
     /// # Panics
     /// If a region is open.
@@ -257,14 +257,14 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
         (course, slot.take_panic())
     }
 
-    /// Opens a region in which each worker does `work` once, and its leader what it likes until
+    /// Opens a region in which each worker calls `work` once. The leader can run other code until
     /// [`Threads::close`].
     ///
     /// # Panics
     /// If a region is open already.
     pub fn open(&mut self, work: WorkersPart) {
         assert!(self.opened.is_none(), "a region of this team is open");
-        // In a place of its own: `self` may be moved.
+        // Boxed, because `self` may be moved.
         let work = core::ptr::from_ref(&**self.opened.insert(Box::new(work))).cast();
         self.publish_job(RegionWork { call: call::<WorkersPart>, work, size: self.width });
         let Self { leader: Some(leader), .. } = self else { abort_open_region("it has no leader") };
@@ -273,7 +273,7 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
         }
     }
 
-    /// Waits until all workers have done their part of the open region. Returns the first panic.
+    /// Waits until all workers have finished their parts of the open region. Returns the first panic.
     pub fn close(&mut self) -> Option<Panic> {
         let Self { leader: Some(leader), shared, opened, .. } = self else { abort_open_region("it has no leader") };
         if let Err(error) = block_on(leader.handle.join_with(&CatchPanics(&shared.work, &shared.slot))) {
@@ -292,13 +292,13 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
             *by = this_thread();
             leader.handle.rebind(Thread::current());
         }
-        // SAFETY: no region is open, since `run` ends with its join and both functions that open one ask for
-        // that, so no member has a part; and this call has the leader to itself.
+        // SAFETY: no region is open: `run` ends with its join, and both functions that open a region check
+        // this. So no member has a part, and this call has exclusive access to the leader.
         unsafe { *shared.slot.job.0.get() = job };
     }
 
-    /// Forgets the threads in a child of a fork: they do not exist there, and what they or the parent's
-    /// leader had in hand stays untouched.
+    /// Forgets the threads in a forked child, where they do not exist. Does not touch anything that they or
+    /// the parent's leader were using.
     pub fn forget(self) {
         core::mem::forget(self);
     }
@@ -307,17 +307,17 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
 impl<W> Drop for Threads<W> {
     fn drop(&mut self) {
         if let Some(work) = self.opened.take() {
-            // The process, or the leader's thread, ends within the region: what the workers are at stays.
+            // The process or the leader's thread exits inside the region: keep what the workers are using.
             core::mem::forget((work, self.leader.take()));
         }
         if let Some(TeamLeader { handle, .. }) = self.leader.take() {
-            // No region is open: this cannot fail, and if it did the workers would end with an error.
+            // No region is open, so this cannot fail; if it did, the workers would end with an error.
             let _ = handle.finish();
         }
     }
 }
 
-/// A region whose parts may be under way: what they work on must not go away.
+/// A region whose parts may still be running: their data must stay alive.
 struct OpenRegion;
 
 impl Drop for OpenRegion {
@@ -326,8 +326,8 @@ impl Drop for OpenRegion {
     }
 }
 
-/// Ends the process, since it cannot go on: members may still work on what the caller would take away. A
-/// panic that may not leave its function does that, and prints why.
+/// Aborts the process, because members may still use data that the caller is about to free. A panic that
+/// cannot unwind out of its function aborts and prints why.
 #[cold]
 fn abort_open_region(why: &str) -> ! {
     extern "C" fn end(why: &&str) -> ! {
@@ -336,19 +336,19 @@ fn abort_open_region(why: &str) -> ! {
     end(&why)
 }
 
-/// The body of a team's thread.
+/// Runs a team's thread.
 fn worker_main<W: JoinWork<Thread>>(shared: &HandoverState<W>, cpu: Thread, rank: Rank, policy: Policy) {
     let Ok(worker) = shared.team.worker(cpu, rank, policy) else { return };
     let part = async |rank| {
         // SAFETY: `serve` calls this for parts that its worker has taken and not reported done.
         unsafe { shared.slot.part(rank) }
     };
-    // An error ends the thread, too: no caller would see it.
+    // An error also ends the thread, because no caller would see it.
     let _ = block_on(TeamWorker::new(worker, policy).serve_with(part, &CatchPanics(&shared.work, &shared.slot)));
     shared.work.leave();
 }
 
-/// A number for this thread that no other living thread has, without asking the kernel. A later thread may
+/// Returns a number for this thread that no other live thread has, without a system call. A later thread may
 /// get the same number.
 #[inline]
 fn this_thread() -> usize {

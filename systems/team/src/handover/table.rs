@@ -1,9 +1,10 @@
-//! One set of workers in a process that has several libraries of this project, each with its own copy of this
-//! crate: a library whose program has threads for regions (the provider) runs calls of the others on them.
+//! Shares one set of workers between several libraries of this project in one process, each of which has its
+//! own copy of this crate. A library that has threads for the program's regions (the provider) runs the calls
+//! of the others on them.
 //!
 //! The provider exports the function [`TABLE_SYMBOL`], which returns its [`TeamTable`]. Only plain numbers
-//! and pointers pass between the libraries, and nothing that one of them allocates is freed by the other. A
-//! panic of a part stays in the library whose part it is.
+//! and pointers cross the boundary, and no library frees memory that another one has allocated. A panic of a
+//! part stays in the library that owns the part.
 use super::Panic;
 use crate::TeamMember;
 use crate::protocol::{Course, HelpPolicy};
@@ -15,14 +16,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// The name of the function that returns a library's table, or null while it does not serve the program.
+/// The name of the function that returns a library's table, or null if it does not serve the program.
 const TABLE_SYMBOL: &str = "foregather_team_table";
-/// What the names of files have in common that may have a table: `libforegather_gomp.so`, and the names under
-/// which programs and wheels look for an OpenMP runtime.
+/// A part of the file name of every library that may have a table: `libforegather_gomp.so`, and the names
+/// under which programs and wheels load an OpenMP runtime.
 const FILE_NAME: &[u8] = b"gomp";
 
-/// What the libraries of one build have in common. Others keep teams of their own, since what a table means
-/// may have changed.
+/// Identifies the libraries of one build. Libraries of other builds use their own teams, because the layout
+/// of a table may have changed.
 const BUILD_ID: u64 = {
     let commit = match option_env!("FOREGATHER_COMMIT") {
         Some(commit) => commit,
@@ -38,7 +39,7 @@ const BUILD_ID: u64 = {
     id
 };
 
-/// FNV-1a over the bytes of a text and its end.
+/// Extends an FNV-1a hash by the bytes of a text and a terminator.
 const fn mix(mut hash: u64, text: &str) -> u64 {
     let (bytes, mut at) = (text.as_bytes(), 0);
     while at <= bytes.len() {
@@ -50,32 +51,32 @@ const fn mix(mut hash: u64, text: &str) -> u64 {
 
 /// A runtime whose threads can run the calls of other libraries.
 pub trait TeamProvider {
-    /// Calls `part` once for every member of a team that the calling thread leads, of at most `width`
-    /// members, and returns how that went.
+    /// Calls `part` once for every member of a team of at most `width` members that the calling thread leads.
+    /// Returns the timing.
     ///
     /// # Errors
-    /// Why the calling thread has no such team now; then nothing was called.
+    /// The reason why the calling thread has no such team now; then nothing was called.
     fn run(width: u32, help_after: HelpPolicy, part: &(impl Fn(TeamMember) + Sync)) -> Result<Course, NoTeam>;
 }
 
-/// Why a provider has no team for a call.
+/// The reason why a provider has no team for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum NoTeam {
-    /// It has none for this thread.
+    /// It has no team for this thread.
     Absent = 1,
-    /// The thread is in a region, and as many threads are in regions as the call may have.
+    /// The thread is inside a region, and all the threads that the call may use are in regions.
     InWideRegion = 2,
 }
 
-/// One part of a call; never unwinds.
+/// One part of a call. It never unwinds.
 type ForeignPart = unsafe extern "C" fn(work: *const (), rank: u32, size: u32);
-/// [`TeamProvider::run`] as libraries call it. Returns the number of a [`NoTeam`], or [`RAN`].
+/// [`TeamProvider::run`] with a C interface. Returns the number of a [`NoTeam`], or [`RAN`].
 type ForeignRun =
     unsafe extern "C" fn(part: ForeignPart, work: *const (), width: u32, help_after: u32, course: *mut ForeignCourse) -> u32;
 const RAN: u32 = 0;
 
-/// A [`Course`] on its way between libraries.
+/// A [`Course`] that is passed between libraries.
 #[repr(C)]
 #[derive(Default)]
 struct ForeignCourse {
@@ -84,26 +85,26 @@ struct ForeignCourse {
     late: u32,
 }
 
-/// What a provider exports.
+/// The interface that a provider exports.
 #[derive(Debug)]
 #[repr(C)]
 pub struct TeamTable {
-    /// At the beginning in every build, since it is read first.
+    /// First in every build, because it is read first.
     build: u64,
     run: ForeignRun,
 }
 
 impl TeamTable {
-    /// The table of that provider.
+    /// Returns the table of that provider.
     pub const fn of<P: TeamProvider>() -> Self {
         Self { build: BUILD_ID, run: run_foreign::<P> }
     }
 
-    /// Does `work` once for every member of the provider's team. Returns the region's course and the first
-    /// panic.
+    /// Calls `work` once for every member of the provider's team. Returns the timing of the region and the
+    /// first panic.
     ///
     /// # Errors
-    /// As [`TeamProvider::run`].
+    /// As for [`TeamProvider::run`].
     pub(crate) fn run<F: Fn(TeamMember) + Sync>(
         &self,
         width: u32,
@@ -127,13 +128,13 @@ impl TeamTable {
     }
 }
 
-/// A closure whose panics are kept in its own library.
+/// A closure whose panics stay in its own library.
 struct GuardedCall<'a, F> {
     work: &'a F,
     panic: Mutex<Option<Panic>>,
 }
 
-/// Does one part of a closure of type `F`.
+/// Runs one part of a closure of type `F`.
 ///
 /// # Safety
 /// `call` points to a living `GuardedCall<F>`.
@@ -145,7 +146,7 @@ unsafe extern "C" fn guarded<F: Fn(TeamMember) + Sync>(call: *const (), rank: u3
     }
 }
 
-/// A part of another library's call, for any thread to do.
+/// A part of another library's call, which any thread may run.
 struct ForeignCall {
     part: ForeignPart,
     work: *const (),
@@ -185,20 +186,21 @@ unsafe extern "C" fn run_foreign<P: TeamProvider>(
     }
 }
 
-/// Where the calls of a library run.
+/// The threads on which a library's calls run.
 #[derive(Debug)]
 pub(crate) enum TeamSource {
-    /// On its own threads: there is no provider.
+    /// Its own threads: there is no provider.
     Own,
-    /// On its own threads: that library is of another build.
+    /// Its own threads: that library is of another build.
     OtherBuild(PathBuf),
-    /// On the threads of that provider.
+    /// The threads of that provider.
     Provider(&'static TeamTable),
 }
 
 impl TeamSource {
-    /// Looks for a provider among the loaded libraries, those of `RTLD_LOCAL` included, if any was loaded
-    /// since `before` had been. `None` if none was. A provider stays loaded from now on.
+    /// Looks for a provider among the loaded libraries, including those of `RTLD_LOCAL`. Returns `None` if no
+    /// library was loaded since the last call, which left its count in `before`. A provider stays loaded from
+    /// then on.
     pub(crate) fn find(before: &mut u64) -> Option<Self> {
         let (now, paths) = dl::loaded_since(*before, |name| name.windows(FILE_NAME.len()).any(|part| part == FILE_NAME))?;
         *before = now;
@@ -240,7 +242,7 @@ mod tests {
     use super::*;
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-    /// Calls all parts in turn, from the last on.
+    /// Calls all parts in turn, last one first.
     struct InTurn;
 
     impl TeamProvider for InTurn {

@@ -1,4 +1,4 @@
-//! A child of a fork has a team of its own, and its parent's works on.
+//! A forked child has a team of its own, and the parent's team keeps working.
 use crate::Team;
 use foregather_host::forks::in_child;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -7,7 +7,7 @@ fn forked(child: impl FnOnce() -> i32) -> Option<i32> {
     in_child(child).exit_status()
 }
 
-/// The sum of 1 to 999 on the team, and how many members computed it.
+/// Returns the sum of 1 to 999 computed on the team, and how many members computed it.
 fn sum(team: &Team) -> (u64, u64) {
     let (sum, members) = (AtomicU64::new(0), AtomicU64::new(0));
     team.run(|member| {
