@@ -84,7 +84,7 @@ pub fn current() -> CpuId {
     }
 }
 
-/// Can [`current`] read the processor's number from memory, without asking the kernel?
+/// Returns whether [`current`] can read the processor's number from memory, without a system call.
 pub fn is_read_from_memory() -> bool {
     current();
     !matches!(RSEQ.load(Relaxed), 0 | NO_RSEQ)

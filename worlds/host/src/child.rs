@@ -46,7 +46,7 @@ pub struct Child {
     pidfd: OwnedFd,
     /// Its name in messages.
     name: String,
-    /// Does it lead a group of processes, which ends with it?
+    /// Whether it leads a process group, which is killed with it.
     leads: bool,
     /// Since when its end shows and cannot be reaped, because a tracer holds it.
     held_since: Option<Nanos>,
@@ -109,8 +109,8 @@ impl Child {
         Streams { stdin: &mut self.process.stdin, stdout: &mut self.process.stdout, stderr: &mut self.process.stderr }
     }
 
-    /// Is it still running? If the system cannot tell, it lives: a caller may kill a process that it takes
-    /// for dead.
+    /// Returns whether it is still running. If the system does not say, the result is true, because a caller
+    /// may kill a process that it believes dead.
     pub fn alive(&self) -> bool {
         !matches!(wait_for(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Nanos::ZERO), Ok(1..))
     }
@@ -263,8 +263,8 @@ fn not_started(name: &str, error: &io::Error) -> Error {
     }
 }
 
-/// Is it a mere name, and in no folder of PATH? The kernel says of such a name that it may not be executed if
-/// one of the folders may not be searched.
+/// Returns whether it is a plain name that is in no folder of PATH. For such a name, the kernel reports a
+/// permission error if one of the folders cannot be searched.
 fn is_nowhere(name: &str) -> bool {
     let folders = env::var_os("PATH").unwrap_or_default();
     !name.contains('/') && !env::split_paths(&folders).any(|folder| folder.join(name).exists())
@@ -322,7 +322,7 @@ impl Stream {
         Ok(Self { pipe: pipe.map(File::from), bytes: Vec::new() })
     }
 
-    /// Takes out the bytes that are there, in bounded time; may there be more?
+    /// Reads the available bytes, in bounded time. Returns whether there may be more.
     fn drain(&mut self) -> Result<bool, Error> {
         let Some(pipe) = &mut self.pipe else { return Ok(false) };
         match pipe.take(GULP as u64).read_to_end(&mut self.bytes) {

@@ -55,7 +55,7 @@ pub struct Machine {
     pub thp: Option<String>,
     /// Which version of control groups limits processor time here ([`cgroup::version`]).
     pub cgroup_version: &'static str,
-    /// May this process handle its own page faults?
+    /// Whether this process may handle its own page faults.
     pub userfaultfd: bool,
     /// The C library.
     pub libc: Option<String>,

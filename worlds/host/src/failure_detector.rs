@@ -51,10 +51,10 @@ impl FailureDetector {
         }
     }
 
-    /// Can a wait still succeed? Notes that it goes on.
+    /// Checks whether a wait can still succeed, and records that it continues.
     ///
     /// # Errors
-    /// [`Cause::PeerLost`](foregather_machine::Cause::PeerLost) once a rank was lost.
+    /// [`Cause::PeerLost`](foregather_machine::Cause::PeerLost) if a rank was lost.
     pub fn check(&self, why: &WaitContext) -> Result<(), Error> {
         if let Some(rank) = self.lost() {
             self.told.store(true, Release);

@@ -42,7 +42,7 @@ pub fn install() -> Result<(), Error> {
     installed.as_ref().map(|_| ()).map_err(|&errno| Error::from(Cause::Os { what: "installing signal handlers", errno, remedy }))
 }
 
-/// Was this program asked to stop? Never, unless [`install`] was called.
+/// Returns whether this program was asked to stop. Always false unless [`install`] was called.
 #[inline]
 pub fn requested() -> bool {
     matches!(FLAG.get(), Some(Ok(flag)) if flag.load(Ordering::Relaxed))

@@ -26,7 +26,7 @@ const EXITING: u32 = 4;
 /// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunState {
-    /// Does it run, or is it ready to?
+    /// Whether it is running or ready to run.
     pub is_runnable: bool,
     /// The processor on which it was last.
     pub cpu: CpuId,

@@ -37,7 +37,7 @@ impl SchedClass {
         Self::ALL.iter().find(|(class, _)| *class == self).map_or(libc::SCHED_OTHER, |&(_, number)| number)
     }
 
-    /// Does a thread of this class that spins starve ordinary threads?
+    /// Returns whether a spinning thread of this class starves ordinary threads.
     pub const fn is_realtime(self) -> bool {
         matches!(self, Self::Fifo | Self::RoundRobin | Self::Deadline)
     }
@@ -51,8 +51,8 @@ pub fn class() -> SchedClass {
     SchedClass::ALL.iter().find(|(_, known)| number >= 0 && *known == plain).map_or(SchedClass::Other, |&(class, _)| class)
 }
 
-/// Is the calling thread of a real-time class? Then every spin of it must be bounded: it would starve its own
-/// waker.
+/// Returns whether the calling thread has a real-time class. Every spin of such a thread must be bounded,
+/// because it would starve the thread that wakes it.
 pub fn is_realtime() -> bool {
     class().is_realtime()
 }

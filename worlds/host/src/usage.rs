@@ -46,8 +46,8 @@ pub fn process_cpu_of(process: u32) -> Option<Nanos> {
     cpu_of(process, PROCESS)
 }
 
-/// Does a processor clock advance just now? It does while its thread, or one of its process's, holds a
-/// processor. It takes two readings, one microsecond apart. `None` if the clock cannot be read.
+/// Returns whether a CPU-time clock is advancing, which it does while its thread, or a thread of its process,
+/// is running. Reads the clock twice, one microsecond apart. `None` if the clock cannot be read.
 pub fn advances(clock: impl Fn() -> Option<Nanos>) -> Option<bool> {
     const APART: Nanos = Nanos::from_us(1);
     let (first, begun, apart) = (clock()?, clock::cycles(), clock::nanos_to_cycles(APART));

@@ -126,7 +126,7 @@ impl Seen {
         })
     }
 
-    /// Has a fork left this thread behind?
+    /// Returns whether a fork has left this thread behind.
     fn is_left(&self, stage: &Stage) -> bool {
         self.process == 1 && stage.stopped && !stage.over
     }

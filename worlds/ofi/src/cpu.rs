@@ -60,7 +60,7 @@ impl Tended {
         self.fault.borrow().clone()
     }
 
-    /// Does no wait expect frames any more: was there a permanent failure, or was a rank lost?
+    /// Returns whether no wait can expect frames any more, because of a permanent failure or a lost rank.
     pub(crate) fn is_over(&self) -> bool {
         self.fault.borrow().is_some() || self.failure_detector.as_ref().is_some_and(|vigil| vigil.lost().is_some())
     }

@@ -53,7 +53,7 @@ impl Exposures {
         Some(exposure.records.clone())
     }
 
-    /// Does a lane read just now?
+    /// Returns whether a lane is reading one of them.
     pub(crate) fn are_read(&self) -> bool {
         self.places.iter().any(|(_, held)| held.as_ref().is_some_and(|exposure| !exposure.readers.is_empty()))
     }

@@ -1,6 +1,6 @@
 //! Clusters: a [`Fabric`](foregather_machine::Fabric) made of libfabric, which is found at run time.
 //!
-//! - [`found`]: is libfabric here, and which networks does it drive?
+//! - [`found`]: whether libfabric is installed, and which networks it supports.
 //! - [`Provider`]: one of them, by name: `tcp`, `shm`, `verbs`, `efa`.
 //! - [`Opening`]: the lanes of a rank before they know the others: open them, hand [`Opening::address`] to
 //!   the others, connect.

@@ -124,7 +124,7 @@ impl Inner {
         self.incoming.give(slot);
     }
 
-    /// Does the frame prove that it is of this lane? Until then no part of it counts.
+    /// Returns whether the frame proves that it belongs to this lane. Before this, no part of it is trusted.
     #[inline]
     fn is_proven(&self, slot: u32, len: usize, from: u32) -> bool {
         // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric.
@@ -333,7 +333,7 @@ impl Inner {
         result
     }
 
-    /// Does no frame to that lane wait in the queue?
+    /// Returns whether no frame to that lane is queued.
     #[inline]
     fn is_clear(&self, to: usize) -> bool {
         let peer = &self.peers[to];

@@ -73,7 +73,7 @@ unsafe fn name_of(info: Object) -> String {
     unsafe { CStr::from_ptr(pointer(pointer(info, INFO_FABRIC), FABRIC_PROVIDER).cast()).to_string_lossy().into_owned() }
 }
 
-/// Is that an address of this host? libfabric notices only when it opens an endpoint.
+/// Returns whether that is an address of this host. libfabric checks this only when it opens an endpoint.
 fn is_here(host: &str) -> bool {
     std::net::UdpSocket::bind((host, 0)).is_ok()
 }
@@ -148,7 +148,7 @@ impl Provider {
         unsafe { *field::<T>(pointer(self.info(), record), offset) }
     }
 
-    /// Can memory be read through it?
+    /// Returns whether the provider supports remote reads.
     pub(crate) fn reads(&self) -> bool {
         // SAFETY: `INFO_CAPS` is a 64-bit field of the answer's record.
         let caps = unsafe { *field::<u64>(self.info(), INFO_CAPS) };

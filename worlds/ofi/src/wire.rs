@@ -28,7 +28,7 @@ pub(crate) enum FrameKind {
     Frame,
     /// The sender will post no more.
     Bye,
-    /// May I read this? The head is a ticket, the bytes a key and how much.
+    /// A request to read. The head is a ticket; the bytes are a key and a length.
     Ask,
     /// Yes, it stands there. The first byte says whether more records follow.
     Records,

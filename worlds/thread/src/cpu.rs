@@ -56,7 +56,7 @@ impl<G> Thread<G> {
         Self { pauses: false, ..self }
     }
 
-    /// Was it made under a real-time class?
+    /// Returns whether it was created under a real-time class.
     pub(crate) fn is_realtime(&self) -> bool {
         self.max_spin < Nanos::MAX
     }

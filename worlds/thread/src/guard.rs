@@ -6,13 +6,14 @@ use foregather_machine::{CpuId, Error, Nanos, ThreadId, WaitContext};
 pub trait Guard {
     /// Looks in a brief spin: about half a microsecond of pauses.
     const BRIEF_LOOKS: u32 = 24;
-    /// May this thread fetch others of its team to its processor?
+    /// Whether this thread may pull other members of its team to its processor.
     const PULLS: bool = false;
 
-    /// Can the wait still succeed? Asked when the word is not poisoned and the deadline has not passed.
+    /// Checks whether the wait can still succeed. Called when the word is not poisoned and the deadline has
+    /// not passed.
     ///
     /// # Errors
-    /// A peer is lost.
+    /// If a peer is lost.
     fn check(&self, context: &WaitContext) -> Result<(), Error> {
         let _ = context;
         Ok(())
@@ -31,7 +32,7 @@ pub trait Guard {
         let _ = (on, prepared, until);
         false
     }
-    /// Does a thread of another process hold a processor? This one is on `here`.
+    /// Returns whether a thread of another process is running. This thread runs on `here`.
     fn running(&self, thread: ThreadId, here: CpuId) -> Option<bool> {
         let _ = (thread, here);
         None

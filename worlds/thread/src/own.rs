@@ -5,7 +5,7 @@ pub fn name() -> Option<String> {
     std::thread::current().name().map(str::to_owned)
 }
 
-/// Does this thread unwind just now?
+/// Returns whether this thread is unwinding.
 pub fn is_panicking() -> bool {
     std::thread::panicking()
 }

@@ -160,7 +160,7 @@ impl Word {
         self.settle(before, scope);
     }
 
-    /// Was it poisoned?
+    /// Returns whether it was poisoned.
     #[inline]
     pub fn is_poisoned(&self) -> bool {
         self.0.0.load(Acquire) & POISONED != 0
@@ -175,9 +175,9 @@ impl Word {
         armed
     }
 
-    /// Does a thread sleep here, or is one about to, that may have missed a write elsewhere before this call?
-    /// Then change the word. Cheaper than changing it every time: the line stays with the threads that are
-    /// about to sleep (race 6).
+    /// Returns whether a thread sleeps here, or is about to, that may have missed a write elsewhere before
+    /// this call. The caller must then change the word. This is cheaper than changing it every time, because
+    /// the cache line stays with the threads that are about to sleep (race 6).
     #[inline]
     pub fn has_sleepers(&self) -> bool {
         fence(SeqCst);

@@ -38,7 +38,7 @@ impl Mask {
         number(thread).is_some_and(|thread| sched_setaffinity(thread, &self.0).is_ok())
     }
 
-    /// Is the processor among them?
+    /// Returns whether the mask contains the processor.
     pub fn contains(&self, cpu: CpuId) -> bool {
         slot(cpu).is_some_and(|cpu| self.0.is_set(cpu))
     }

@@ -1,4 +1,4 @@
-//! May the cycle counter be a clock, how fast is it, and what does a reading cost?
+//! Whether the cycle counter can be used as a clock, how fast it is, and what a reading costs.
 use super::Conversion;
 use super::counter;
 use rustix::time::ClockId;
@@ -16,7 +16,7 @@ const UNIT: f64 = (1u64 << 32) as f64;
 pub struct Facts {
     /// `tsc`, the processor's cycle counter, or `monotonic`, the kernel's clock.
     pub source: &'static str,
-    /// Does the cycle counter tick at one rate in every frequency and sleep state?
+    /// Whether the cycle counter ticks at one rate in all frequency and sleep states.
     pub invariant: bool,
     /// Steps of the raw counter a second.
     pub hz: f64,

@@ -38,7 +38,8 @@ pub(super) fn tsc_serialized() -> u64 {
     }
 }
 
-/// Does the processor promise one rate in every frequency and sleep state (CPUID 8000_0007h, EDX bit 8)?
+/// Returns whether the processor guarantees one rate in all frequency and sleep states (CPUID 8000_0007h, EDX
+/// bit 8).
 #[cfg(target_arch = "x86_64")]
 pub(super) fn cpuid_invariant() -> bool {
     use core::arch::x86_64::__cpuid;

@@ -73,8 +73,8 @@ const SLICE: Nanos = Nanos::from_us(5_000);
 
 static DESK: ScoutQueue = ScoutQueue::new();
 
-/// Is that processor idle? The first call sends the scout there, which takes a microsecond or ten; later ones
-/// say whether it has answered. `None` if this process can have no scout.
+/// Returns whether that processor is idle. The first call sends the scout there, which takes 1 to 10 us;
+/// later calls return whether it has answered. `None` if this process can have no scout.
 pub fn idle(cpu: CpuId) -> Option<bool> {
     DESK.idle(cpu, &Linux)
 }
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(policy, wanted.to_string());
     }
 
-    /// Does the scout come back, wherever it is sent, within ten seconds?
+    /// Returns whether the scout comes back within ten seconds, wherever it is sent.
     fn comes_back() -> bool {
         let before = counts().answered;
         (0..100_000).any(|_| {

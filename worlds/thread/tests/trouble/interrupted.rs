@@ -68,7 +68,7 @@ fn thousands_of_signals_neither_end_a_wait_nor_hold_it_up() {
     });
 }
 
-/// Does the library work here, scout included?
+/// Returns whether the library works here, including the scout.
 fn works() -> bool {
     let group = Group::new(Algorithm::Central, 3).unwrap();
     let live = |cpu: Thread, rank| {
