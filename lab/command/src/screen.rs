@@ -16,7 +16,7 @@ const USUAL_COLUMNS: usize = 60;
 pub struct Screen {
     columns: usize,
     colours: bool,
-    /// Are there no characters but those of ASCII?
+    /// Whether only ASCII characters can be shown.
     ascii: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Does it pay to synchronise before a shift, on this machine? Seidel & Davis 1992 ask it of a hypercube
-//! (Table III), and left it unconfirmed; here threads shift around a ring in shared memory.
+//! Measures whether it pays to synchronise before a shift on this machine. Seidel & Davis 1992 studied this
+//! on a hypercube (Table III) without confirming it; here threads shift around a ring in shared memory.
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::options::Shift;
 use crate::skew::ENTRY_SKEW;
@@ -179,7 +179,7 @@ fn is_butterfly(way: &Way) -> bool {
     way.before == Some(Algorithm::Butterfly)
 }
 
-/// Is the way the cheaper one in the middle round of every repetition?
+/// Returns whether that variant is cheaper in the median round of every repetition.
 fn pays(case: &Case, before: fn(&Way) -> bool, protocol: Protocol, against: &dyn Fn(&Way) -> bool) -> bool {
     let way = case.ways.iter().position(|way| before(way) && way.protocol == protocol);
     let (Some(way), Some(other)) = (way, case.ways.iter().position(against)) else { return false };

@@ -53,7 +53,7 @@ pub(super) const SPEEDUPS: FigureSpec = FigureSpec {
     ..FigureSpec::PLAIN
 };
 
-/// Are all runs simulated?
+/// Returns whether all runs are simulated.
 pub(super) fn are_simulated(all: &[Measurement]) -> bool {
     all.iter().filter(|m| apps::is_run(m)).all(|m| m.labels.get(SERIES).is_some_and(|series| series.starts_with("simulated")))
 }

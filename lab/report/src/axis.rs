@@ -30,7 +30,7 @@ impl Scale {
         }
     }
 
-    /// Does the scale have a place for zero and for what is below?
+    /// Returns whether the scale can show zero and negative values.
     fn has_zero(self) -> bool {
         matches!(self, Self::Linear | Self::Span)
     }

@@ -65,7 +65,7 @@ impl Contender<'_> {
         Column { name: names::waiter(self.name), of: String::new(), group: self.group }
     }
 
-    /// Does it choose its way of waiting itself, with another barrier than the product?
+    /// Returns whether it waits adaptively with another barrier than the product's.
     fn adapts(&self) -> bool {
         self.group == ColumnGroup::Fixed && self.name.split_once('/').is_some_and(|(_, policy)| policy.starts_with("adaptive"))
     }

@@ -22,7 +22,7 @@ impl<'a> Document<'a> {
         Self { results, all }
     }
 
-    /// Did other programs disturb what was measured so much that its numbers tell of them?
+    /// Returns whether background load makes the measurements unusable.
     pub(crate) fn is_disturbed(&self) -> bool {
         self.results.noise.verdict == Level::Unusable
     }

@@ -158,7 +158,7 @@ impl Figure {
         }
     }
 
-    /// Does it show virtual time, which nothing disturbs?
+    /// Returns whether it shows virtual time, which background load cannot affect.
     fn is_virtual(&self, of: &Document<'_>) -> bool {
         match self {
             Self::Of("butterfly") => true,

@@ -28,7 +28,7 @@ pub(super) struct Lines<'a> {
     pub(super) title: &'a str,
     pub(super) x: AxisSide,
     pub(super) y: AxisSide,
-    /// Does a curve keep its height until the next point?
+    /// Whether a curve keeps its height until the next point.
     pub(super) steps: bool,
     /// A height with which curves are compared, and what it means.
     pub(super) level: Option<(f64, String)>,

@@ -7,7 +7,7 @@ use foregather_results::row::Row;
 /// The product, as every figure names it.
 pub(super) const PRODUCT: &str = "Foregather";
 
-/// Is this the product, and not one of the ways that it is compared with?
+/// Returns whether this is the product, not an alternative that it is compared with.
 pub(super) fn is_product(name: &str) -> bool {
     name == PRODUCT
 }

@@ -29,7 +29,7 @@ struct SkewRun {
     skew_ns: Option<(f64, f64)>,
     predicted_us: Option<f64>,
     met_percent: Option<f64>,
-    /// Is no other run under this policy both cheaper and evener?
+    /// Whether no other run under this policy has both a lower cost and a lower skew.
     in_front: bool,
     /// The number of its measurement.
     of: usize,

@@ -79,7 +79,7 @@ pub fn record_journals(paper: Option<&str>, file: &Path, quiet: bool) -> Result<
 pub struct Experiment {
     name: &'static str,
     run: fn(&Trial, &mut Findings) -> Result<()>,
-    /// Does it need two processors?
+    /// Whether it needs two processors.
     between_processors: bool,
     /// Whether this machine decides what comes out. A simulation gives the same everywhere.
     measured: bool,

@@ -19,7 +19,7 @@ pub(super) struct Points {
     pub(super) over: &'static str,
     /// What the curves differ in: `series`.
     pub(super) series: &'static str,
-    /// Was it measured on this machine?
+    /// Whether it was measured on this machine.
     pub(super) measured: bool,
 }
 

@@ -52,7 +52,7 @@ fn described(m: Measurement, (app, series, ranks): (&str, &str, u32), parts_ms: 
     PARTS.iter().zip(parts_ms).fold(m, |m, ((name, _), ms)| m.figure(name, ms))
 }
 
-/// Is it a run as a whole, not a rank of one?
+/// Returns whether it is a whole run, not one rank of a run.
 pub fn is_run(m: &Measurement) -> bool {
     m.id.starts_with(PREFIX) && !m.labels.contains_key(RANK)
 }

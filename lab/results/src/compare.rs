@@ -48,7 +48,7 @@ pub struct Pair {
     pub mark: Mark,
 }
 
-/// Is the second the same as the first, within interval and allowance?
+/// How the second result compares with the first, within interval and allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mark {

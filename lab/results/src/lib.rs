@@ -66,7 +66,7 @@ pub struct Results {
     pub seconds: f64,
     /// The seed of everything random in it.
     pub seed: Option<u64>,
-    /// Was it stopped before its end? Then what is here is what had been measured.
+    /// Whether it was stopped early, so that it only contains what had been measured by then.
     pub interrupted: bool,
     /// Machine, kernel and build.
     pub provenance: Provenance,

@@ -33,7 +33,7 @@ impl NotWritten {
         Self { path: path.to_owned(), error, saved }
     }
 
-    /// Is what was to be written nowhere?
+    /// Returns whether the output was not saved anywhere.
     pub fn is_lost(&self) -> bool {
         self.saved.is_none()
     }
@@ -55,10 +55,10 @@ impl std::error::Error for NotWritten {
     }
 }
 
-/// Could files be written at all these places? They are as they were before.
+/// Checks that files can be written at all these places, and leaves them unchanged.
 ///
 /// # Errors
-/// The first that cannot, and why.
+/// The first place that cannot be written, and why.
 pub fn try_places<P: AsRef<Path>>(paths: &[P]) -> Result<(), NotWritten> {
     paths
         .iter()

@@ -190,12 +190,12 @@ foregather_machine::named! {
 }
 
 impl LoadClass {
-    /// Does it belong to the core matrix of 32 rows?
+    /// Returns whether it belongs to the core matrix of 32 rows.
     pub const fn is_core(self) -> bool {
         matches!(self, Self::TwoPinned | Self::TwoFree | Self::Many | Self::Hogs)
     }
 
-    /// Does it belong to the 47 rows: the core, five and six threads, and uneven work?
+    /// Returns whether it belongs to the 47 rows: the core, five and six threads, and uneven work.
     pub const fn is_extended(self) -> bool {
         self.is_core() || matches!(self, Self::FiveSix | Self::Shapes)
     }

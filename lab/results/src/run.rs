@@ -91,7 +91,7 @@ pub struct Provenance {
     pub steal_ns: (Option<u64>, Option<u64>),
     /// The commit of the checkout that this program was built in, if that is still there.
     pub commit: Option<String>,
-    /// Had that checkout changes that were not committed?
+    /// Whether that checkout had uncommitted changes.
     pub dirty: Option<bool>,
     /// The compiler of this program.
     pub rustc: String,

@@ -101,7 +101,7 @@ pub fn three_digits(value: f64) -> String {
 /// One column of a table as text.
 struct Column {
     width: usize,
-    /// Are its cells numbers, which stand to the right?
+    /// Whether its cells are numbers, which are aligned to the right.
     numeric: bool,
 }
 
@@ -308,7 +308,7 @@ fn names<'a, I: Iterator<Item = &'a String>>(all: &'a [Measurement], of: impl Fn
     all.iter().flat_map(of).cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Do the labels tell all measurements apart? Else their ids must be shown.
+/// Returns whether the labels distinguish all measurements. If not, their ids must be shown.
 fn tell_apart(all: &[Measurement], labels: &[String]) -> bool {
     let keys: BTreeSet<Vec<Option<&String>>> = all.iter().map(|m| labels.iter().map(|l| m.labels.get(l)).collect()).collect();
     keys.len() == all.len()

@@ -66,7 +66,7 @@ pub(super) struct Rivals {
     runners: (bool, Vec<String>),
     waiters: Vec<String>,
     makers: Vec<String>,
-    /// Was the program of peers built?
+    /// Whether the program that measures other libraries was built.
     program: bool,
 }
 

@@ -141,12 +141,12 @@ impl Sentence {
         doubts.into_iter().find(|doubt| found.contains(doubt)).unwrap_or(Conclusion::Faster)
     }
 
-    /// Is another one faster?
+    /// Returns whether another library is faster.
     pub(super) fn is_lost(&self) -> bool {
         self.conclusion(Level::Quiet) == Conclusion::Slower
     }
 
-    /// Is this project faster than all others?
+    /// Returns whether this project is faster than all others.
     pub(super) fn is_won(&self) -> bool {
         self.conclusion(Level::Quiet) == Conclusion::Faster && self.best_other().is_some()
     }

@@ -106,7 +106,7 @@ fn found_idle(cpu: CpuId) -> bool {
     false
 }
 
-/// Are threads moved here, as far as that was chosen?
+/// Returns whether threads may be moved here.
 fn moves() -> bool {
     Thread::current().affinity().is_some()
 }

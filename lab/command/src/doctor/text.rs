@@ -95,7 +95,7 @@ fn parts_missing(count: usize) -> String {
     if count == 1 { "1 part is missing".to_owned() } else { format!("{count} parts are missing") }
 }
 
-/// Does this process install without asking for rights?
+/// Returns whether this process can install packages without asking for privileges.
 fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|of| of.uid() == 0)

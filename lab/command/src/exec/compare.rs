@@ -15,7 +15,7 @@ pub(super) struct ProgramPair {
     pub(super) name: String,
     /// Runs of each kind, besides one to warm up.
     pub(super) pairs: u32,
-    /// Must it print the same each time?
+    /// Whether all runs must print the same output.
     pub(super) same_output: bool,
     /// A run that takes longer has failed.
     pub(super) limit: Nanos,

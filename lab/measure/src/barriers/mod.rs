@@ -165,7 +165,7 @@ fn left_out(rows: &[Row], waiters: &[Waiter]) -> Vec<String> {
     waiters.iter().filter_map(of).collect()
 }
 
-/// Has the waiter a barrier for that many members?
+/// Returns whether the waiter has a barrier for that many members.
 fn can_take(waiter: &Waiter, row: &Row) -> bool {
     let kind = waiter.spec.split_once('/').and_then(|(kind, _)| Algorithm::parse(kind));
     kind.is_none_or(|kind| kind.takes(row.threads).is_ok())

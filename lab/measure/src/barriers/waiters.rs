@@ -16,9 +16,9 @@ pub struct Waiter {
     pub name: String,
     /// What its program calls it: for ours, barrier and policy with the bound in nanoseconds.
     pub spec: String,
-    /// Ours, or a peer's?
+    /// Whether it is this project's, not another library's.
     pub ours: bool,
-    /// Is it a peer or a fixed policy? What chooses for itself is held against the best of these.
+    /// Whether it is another library or a fixed policy. Adaptive waiters are compared with the best of these.
     pub yardstick: bool,
     /// The smallest team that it is measured with.
     pub least_threads: u32,

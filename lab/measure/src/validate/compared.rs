@@ -101,7 +101,7 @@ pub(super) struct Comparison {
     pub(super) measured: f64,
     /// In the simulator.
     pub(super) simulated: f64,
-    /// Is it part of the verdict? Otherwise it is only shown.
+    /// Whether it is part of the verdict. Otherwise it is only shown.
     pub(super) counts: bool,
 }
 
@@ -131,13 +131,13 @@ impl RowVerdict {
         factor.is_finite().then(|| Self { factor, worst: factors.iter().copied().fold(1.0, f64::max) })
     }
 
-    /// Is the simulator good enough here?
+    /// Returns whether the simulator is accurate enough here.
     pub(super) fn within(self) -> bool {
         self.factor <= TOLERANCE
     }
 }
 
-/// Are enough of the rows within?
+/// Returns whether enough of the rows are within the tolerance.
 pub(super) fn enough(within: usize, rows: usize) -> bool {
     rows > 0 && within * NEEDED.1 >= rows * NEEDED.0
 }

@@ -53,7 +53,7 @@ pub(super) struct Case {
     pub(super) nice: i8,
     /// Milliseconds of processor time in every 100 ms, if limited.
     pub(super) quota_ms: Option<u32>,
-    /// Does it run under the real-time class `SCHED_RR`?
+    /// Whether it runs under the real-time class `SCHED_RR`.
     pub(super) realtime: bool,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Is it the one that the others of its case are measured by?
+    /// Returns whether the other budgets of its case are compared with this one.
     pub(super) fn is_yardstick(&self) -> bool {
         self.policy == Policy::Block
     }

@@ -79,7 +79,7 @@ fn title(results: &[Results]) -> &'static str {
     }
 }
 
-/// Is the document about claims of papers alone?
+/// Returns whether the document contains only claims of papers.
 fn is_reproduction(of: &Results) -> bool {
     of.experiment.starts_with("reproduce")
 }

@@ -33,7 +33,7 @@ pub(super) fn level(of: &Results) -> Level {
     if is_simulated(of) { Level::Quiet } else { of.noise.verdict }
 }
 
-/// Were all measurements made in virtual time?
+/// Returns whether all measurements were made in virtual time.
 pub(super) fn is_simulated(of: &Results) -> bool {
     let of_plan = |m: &Measurement| m.labels.contains_key("plan") && !m.labels.contains_key(MEASURED);
     let simulated = |m: &Measurement| of_plan(m) || m.id.starts_with("simulated/");

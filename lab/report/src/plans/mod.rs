@@ -29,7 +29,7 @@ pub(super) fn draw(all: &[Measurement], name: &str, published: &[Published]) -> 
     if plan.axis("column-axis").is_empty() { curves::draw(plan, published) } else { matrix::draw(plan) }
 }
 
-/// Was it measured on a machine, and not simulated?
+/// Returns whether the plan was measured on a machine, not simulated.
 pub(super) fn is_measured(all: &[Measurement], name: &str) -> bool {
     all.iter().any(|m| label(m, "plan") == Some(name) && label(m, MEASURED).is_some())
 }
@@ -95,7 +95,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Is it over itself? Then all its values are 1.
+/// Returns whether it is the base of the comparison, whose values are all 1.
 fn is_base(m: &Measurement) -> bool {
     (m.summary.min, m.summary.max) == (Some(1.0), Some(1.0))
 }

@@ -275,8 +275,8 @@ fn a_figure_alone_has_plain_colours_and_needs_no_page() {
     assert_eq!(figure_svg(&Figure::Of("butterfly"), &[sample::waits()]), None);
 }
 
-/// Is this well-formed XML, as far as figures use it? A stand-alone figure that is not shows an error and no
-/// picture.
+/// Checks for well-formed XML, as far as figures use it. A malformed stand-alone figure shows an error
+/// instead of the picture.
 pub(crate) fn check_markup(mut rest: &str) -> Result<(), String> {
     let mut open = Vec::new();
     while let Some((text, after)) = rest.split_once('<') {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const RESULTS: &str = "../results/schema/results.schema.json";
 const REPRODUCTION: &str = "../results/schema/reproduction.schema.json";
 
-/// Is the document valid by the schema? Else the error says why not.
+/// Checks the document against the schema. The error explains the violation.
 fn check(schema: &str, document: &Value) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(schema);
     let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());

@@ -35,7 +35,7 @@ pub(super) struct Scenario {
     pub(super) pushes: bool,
     /// How long computing takes, in percent of what it took here.
     pub(super) pace_percent: u64,
-    /// Does rank 0 manage everything?
+    /// Whether rank 0 manages everything.
     pub(super) central: bool,
     pub(super) seed: u64,
 }

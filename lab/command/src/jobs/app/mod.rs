@@ -39,11 +39,11 @@ pub struct AppReport {
     pub wrong: Vec<String>,
 }
 
-/// Is this process a rank of a launcher's job? Then a request to stop is to end it as it ends any program:
-/// there are no partial results of one rank, and the launcher waits for its end.
+/// Returns whether this process is a rank of a launcher's job. A request to stop then ends it like any
+/// program: one rank has no partial results, and the launcher waits for its exit.
 ///
 /// # Errors
-/// If the variables of a launcher make no sense.
+/// If the variables of a launcher are invalid.
 pub fn is_rank() -> Result<bool> {
     Ok(detect()?.launcher != Launcher::Alone)
 }

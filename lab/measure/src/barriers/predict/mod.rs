@@ -42,7 +42,7 @@ pub struct PredictionPlan<'a> {
     pub rows: &'a [Row],
     /// What was measured in them.
     pub waiters: &'a [Waiter],
-    /// Were the waiters named? Otherwise a few are simulated.
+    /// Whether the waiters were named by the user. Otherwise a few are simulated.
     pub named: bool,
     /// The machine's prices.
     pub costs: &'a Costs,
@@ -97,7 +97,7 @@ impl<'a> PredictionPlan<'a> {
         Ok((Predictions(found), notes))
     }
 
-    /// Is it ours, and one of those that were asked for?
+    /// Returns whether it is this project's, and one of those that were requested.
     fn simulates(&self, waiter: &Waiter) -> bool {
         waiter.ours && (self.named || USUAL.contains(&waiter.name.as_str()))
     }
@@ -150,7 +150,7 @@ impl Prediction<'_> {
 /// What a row is called that has neither hogs nor a quota, and what one is called that has.
 const LOADS: [&str; 2] = ["alone", "hogs or quota"];
 
-/// Has a row hogs or a quota?
+/// Returns the name of a row's load: whether it has busy processes or a quota.
 fn load(row: &Row) -> &'static str {
     LOADS[usize::from(row.hogs > 0 || row.quota.is_some())]
 }
@@ -194,7 +194,7 @@ const COLUMNS: [Heading; 10] = [
     ("verdict", By(|m| if m.number("within") == 1.0 { "within" } else { "beyond" }.to_owned())),
 ];
 
-/// Is it a prediction, or what a group of predictions comes to?
+/// Returns whether it is a prediction, or the summary of a group of predictions.
 pub fn is_prediction(m: &Measurement) -> bool {
     m.id.starts_with(ID) || m.id.starts_with(GROUP)
 }

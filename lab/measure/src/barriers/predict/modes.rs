@@ -68,7 +68,7 @@ impl Modes {
     }
 }
 
-/// Are shares near enough that differ by so much?
+/// Returns whether shares with that difference are close enough.
 pub(super) fn shares_agree(difference: f64) -> bool {
     difference <= SHARE_LIMIT + 1e-9
 }
