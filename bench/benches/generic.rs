@@ -1,5 +1,5 @@
-//! Generic against hand-written: what does it cost that barriers are written once, over traits, for every
-//! world?
+//! Compares generic with hand-written barriers: the cost of writing barriers once, over traits, for every
+//! world.
 //!
 //! `cargo bench -p foregather-bench --bench generic` prints a table; with `-- --check` it fails if a median
 //! ratio is above [`LIMIT`]. Each pair of batches runs on the same two pinned threads, the order alternates,

@@ -1,5 +1,5 @@
-//! How fast is the simulator of networks? One butterfly barrier of many nodes, messages a second of wall
-//! time.
+//! Measures the speed of the network simulator: messages per second of wall time, in one butterfly barrier of
+//! many nodes.
 //!
 //! `cargo bench -p foregather-bench --bench network` prints a table; with `-- --check` it fails if a row
 //! misses its bound. `-- NODES SKEW_US ports|free` runs one case and prints one line of JSON, for comparisons
@@ -91,7 +91,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// All rows; are they within their bounds?
+/// Runs all rows, and returns whether they are within their limits.
 fn table() -> Result<bool, Error> {
     let mut fine = true;
     println!("{:>8} {:>8} {:>10} {:>10} {:>10}  bound", "nodes", "network", "skew, us", "calendar", "heap");

@@ -1,4 +1,5 @@
-//! How fast is the simulator of shared processors? Events a second, on one processor, with 64 simulated ones.
+//! Measures the speed of the simulator of shared processors: events per second, on one processor, with 64
+//! simulated ones.
 //!
 //! `cargo bench -p foregather-bench --bench simulator` prints a table; with `-- --check` it fails if a median
 //! is below [`LEAST`]. Every row is one study of the figures of Tsafrir & Feitelson 2002 on twice their

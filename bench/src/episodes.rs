@@ -54,7 +54,7 @@ impl Meter {
         Self { began, last: began, end, cpu_ns, switches, spans }
     }
 
-    /// Counts one episode; is the time over?
+    /// Counts one episode. Returns whether the time is over.
     #[inline]
     fn tick(&mut self) -> bool {
         let now = clock::cycles();

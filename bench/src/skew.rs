@@ -57,7 +57,7 @@ pub struct Episode {
     pub cost: Nanos,
     /// From the first member's exit to the last one's.
     pub skew: Nanos,
-    /// Did all of them leave on time? Always so where none has to.
+    /// Whether all of them left on time. Always true if they did not have to.
     pub met: bool,
 }
 

@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex};
 pub struct TaskPlan {
     uses: Vec<Depend>,
     children: Vec<usize>,
-    /// Does it wait for its children?
+    /// Whether it waits for its children.
     waits: bool,
     priority: u32,
-    /// Does its maker do it where it is met?
+    /// Whether it is undeferred: its creator runs it inline.
     undeferred: bool,
     /// What it is taken to be worth, rightly or not.
     weight: u32,
@@ -157,7 +157,7 @@ impl<C: Cpu> TaskRun<C> {
         }
     }
 
-    /// Was each task done once, after those that it comes after?
+    /// Checks that each task ran once, after the tasks on which it depends.
     pub fn hold(&self) {
         let (happened, wrong) = (self.happened.lock().unwrap(), *self.wrong.lock().unwrap());
         assert_eq!(wrong, None, "{:?}", self.program);
@@ -174,7 +174,7 @@ impl<C: Cpu> TaskRun<C> {
     }
 }
 
-/// Do two siblings keep their order? Looks at the pair alone.
+/// Returns whether two siblings must keep their order. Looks only at this pair.
 fn conflict(first: &[Depend], second: &[Depend]) -> bool {
     let all = |uses: &[Depend]| uses.iter().any(|depend| depend.address == 0);
     if all(first) || all(second) {

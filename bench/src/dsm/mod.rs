@@ -38,11 +38,11 @@ pub enum DsmBenchmark {
         backend: String,
         /// How servers and threads wait.
         policy: String,
-        /// Does rank 1's thread compute meanwhile, on the processor that its server has, too? Otherwise it
+        /// Whether rank 1's thread computes meanwhile, on the same processor as its server. Otherwise it
         /// waits at a barrier.
         computing: bool,
-        /// Does rank 0 ask by a call for what it touches, as accessors do, instead of faulting, as pointers
-        /// do?
+        /// Whether rank 0 requests access with function calls, like accessors, instead of faulting, like
+        /// pointers.
         asking: bool,
         /// For how long rank 0 computes before each touch: longer than any policy waits awake, or each touch
         /// finds a server that the one before has woken.
@@ -88,7 +88,7 @@ pub struct DsmCell {
 }
 
 impl DsmCell {
-    /// Is it for the two ranks of a job, instead of for one process?
+    /// Returns whether it needs two ranks of a job instead of one process.
     pub fn is_job(&self) -> bool {
         matches!(self.task, DsmBenchmark::Faults { .. } | DsmBenchmark::Fetch { .. })
     }

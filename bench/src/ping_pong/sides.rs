@@ -109,7 +109,7 @@ impl Board {
         }
     }
 
-    /// After a wait on a semaphore: did the partner post it?
+    /// Checks, after a wait on a semaphore, that the partner posted it.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.ping().is_poisoned() { Err(Error::from(Cause::Poisoned { by: None })) } else { Ok(()) }
     }

@@ -115,8 +115,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Is the slave dead, or the time up? Once it has been told that it is over it may end before the master
-    /// does.
+    /// Returns an error if the slave is dead or the time is over. After the slave was told to stop, it may
+    /// exit before the master does.
     fn trouble(&self) -> Option<Error> {
         if !self.board.stopped() && self.slave.is_some_and(|child| !child.alive()) {
             return Some(Error::lost(1));

@@ -107,7 +107,7 @@ fn given_up(plan: &Plan, rank: Rank, error: &Error, board: &RefCell<Board>) -> R
     }
 }
 
-/// Is it this rank's turn to leave, or to fail, before that message?
+/// Returns whether this rank must leave, or fail, before that message.
 fn goes(early: impl IntoIterator<Item = (Rank, u32)>, rank: Rank, message: u32) -> bool {
     early.into_iter().any(|at| at == (rank, message))
 }

@@ -147,7 +147,8 @@ pub(super) struct LocalVariable {
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) initial: i64,
-    /// Is there one of it, however often the block is entered? It then belongs to all threads.
+    /// Whether there is only one instance, however often the block is entered. It then belongs to all
+    /// threads.
     pub(super) fixed: bool,
 }
 

@@ -69,11 +69,11 @@ pub(super) fn program(seed: u64, languages: &[Language], is_wanted: impl Fn(&Tes
 struct Drawer {
     dice: SplitMix,
     language: Language,
-    /// Are the sizes of teams open?
+    /// Whether the sizes of teams are unknown.
     blind: bool,
     /// Whether threads keep their `threadprivate` values from one region to the next.
     keeps_copies: bool,
-    /// Is `schedule(runtime)` known to be static?
+    /// Whether `schedule(runtime)` is known to be static.
     runtime_is_static: bool,
     /// Variables of the regions around, the innermost last, which all members of that region share.
     locals: Vec<Vec<LocalVariable>>,
@@ -87,11 +87,11 @@ struct Drawer {
 struct StmtContext {
     /// Regions around.
     level: u32,
-    /// Does every member of the team run it? Only there constructs that divide work may stand.
+    /// Whether every member of the team runs it. Work-sharing constructs are only allowed there.
     team: bool,
-    /// Is there one team, or one thread, at a time that runs it?
+    /// Whether only one team or one thread at a time runs it.
     once: bool,
-    /// May a member run it again while another is still at it?
+    /// Whether a member may run it again while another one is still running it.
     again: bool,
     /// How often it runs at most.
     times: i64,
@@ -99,11 +99,11 @@ struct StmtContext {
     size: i64,
     deep: u32,
     values: Vec<Expr>,
-    /// Can the region's variables be named?
+    /// Whether the region's variables can be named.
     locals: bool,
-    /// Is it within a region that a device runs, where parts of the program may not be called?
+    /// Whether it is inside a region that runs on a device, where parts of the program must not be called.
     device: bool,
-    /// Are the sizes of teams open?
+    /// Whether the sizes of teams are unknown.
     blind: bool,
 }
 
