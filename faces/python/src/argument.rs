@@ -1,5 +1,5 @@
-//! Checks arguments from Python: an invalid one raises an exception that names the parameter, the value and
-//! what is expected.
+//! Checks arguments from Python. An invalid argument raises an exception that names the parameter, the value
+//! and the expected values.
 use core::fmt::Display;
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -9,10 +9,10 @@ use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError
 use pyo3::prelude::*;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// The longest timeout; longer ones wait forever.
+/// The longest timeout in seconds; longer ones wait forever.
 const LONGEST_S: f64 = 1e9;
 
-/// Returns a timeout given in seconds; `None` waits forever.
+/// Converts a timeout in seconds; `None` waits forever.
 pub(crate) fn timeout(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {
     let Some(given) = given else { return Ok(None) };
     let expected = || format!("invalid timeout {}: expected seconds from 0 on, or None", shown(given));
@@ -36,7 +36,7 @@ pub(crate) fn timeout(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Durat
     Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| PyValueError::new_err(expected()))
 }
 
-/// Returns a whole number in `range`, which is the `what` of `thing`.
+/// Returns a whole number in `range`. In errors it is called the `what` of `thing`.
 pub(crate) fn whole(what: &str, thing: impl Display, given: &Bound<'_, PyAny>, range: RangeInclusive<u64>) -> PyResult<u64> {
     let expected = |kind: &str| {
         let (least, most) = (range.start(), range.end());
@@ -53,7 +53,7 @@ pub(crate) fn whole(what: &str, thing: impl Display, given: &Bound<'_, PyAny>, r
     .ok_or_else(|| PyValueError::new_err(expected("")))
 }
 
-/// [`whole`] for a range of 32-bit numbers.
+/// Like [`whole`], for 32-bit numbers.
 pub(crate) fn whole32(what: &str, thing: impl Display, given: &Bound<'_, PyAny>, range: RangeInclusive<u32>) -> PyResult<u32> {
     whole(what, thing, given, u64::from(*range.start())..=u64::from(*range.end())).map(|number| number as u32)
 }
@@ -61,8 +61,8 @@ pub(crate) fn whole32(what: &str, thing: impl Display, given: &Bound<'_, PyAny>,
 /// Returns a copy of a descriptor, which the caller still owns.
 pub(crate) fn descriptor(given: &Bound<'_, PyAny>) -> PyResult<OwnedFd> {
     let number = whole32("descriptor", "shared memory", given, 0..=i32::MAX as u32)?;
-    // SAFETY: it is no negative number. The system alone judges the copy, and refuses a number that is
-    // closed.
+    // SAFETY: the number is not negative. Only the system checks it, and refuses to duplicate a descriptor
+    // that is not open.
     let given = unsafe { BorrowedFd::borrow_raw(number as i32) };
     Ok(forks::undivided(|| given.try_clone_to_owned())?)
 }
@@ -88,8 +88,8 @@ pub(crate) fn bytes_of(buffer: &PyUntypedBuffer) -> &[u8] {
     if buffer.len_bytes() == 0 {
         return &[];
     }
-    // SAFETY: the buffer is contiguous, and stays where it is as long as it is held. Its bytes are copied
-    // once: what another thread of the program stores there meanwhile may or may not be sent, as with any
-    // buffer that is written while it is read.
+    // SAFETY: the buffer is contiguous, and does not move while it is held. Its bytes are copied once; a
+    // concurrent write by another thread of the program may or may not be sent, as with any buffer that is
+    // written while it is read.
     unsafe { core::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
 }

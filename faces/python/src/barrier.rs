@@ -1,4 +1,4 @@
-//! A barrier of processes.
+//! A barrier between processes.
 use crate::argument::{descriptor, timeout, whole32};
 use crate::handle::{OwnHandle, keep};
 use crate::label::{Label, LabelKind};
@@ -27,7 +27,7 @@ impl Barrier {
         SharedBarrier::create(members).map(Self).map_err(|error| NO_NAME.raised(py, &error, Duration::ZERO))
     }
 
-    /// Returns the barrier of a descriptor, which the caller still owns.
+    /// Attaches to the barrier of a descriptor, which the caller still owns.
     #[staticmethod]
     fn attach(py: Python<'_>, descriptor: &Bound<'_, PyAny>) -> PyResult<Self> {
         let own = self::descriptor(descriptor)?;
@@ -44,7 +44,8 @@ impl Barrier {
     }
 }
 
-/// Hands out the members of a barrier. As for the ends of queues, no Python code runs after a rank is taken.
+/// Provides the members of a barrier. As for the ends of queues, no Python code runs between taking a rank
+/// and returning it.
 #[pyclass(frozen, subclass, weakref, module = "foregather._foregather")]
 pub(crate) struct BarrierMembers {
     barrier: SharedBarrier,
@@ -98,7 +99,7 @@ impl BarrierMembers {
 pub(crate) struct Member {
     member: OwnHandle<SharedMember>,
     label: Arc<Label>,
-    /// Only changes within calls, so it needs no ordering.
+    /// Only changed within calls, so it needs no memory ordering.
     completed: AtomicU64,
     /// Returns the member's rank.
     #[pyo3(get)]

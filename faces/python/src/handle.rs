@@ -1,4 +1,4 @@
-//! A rank's handle within a Python object, until it is closed. Any thread may call, one at a time.
+//! A rank's handle within a Python object, until it is closed. Any thread may make calls, one at a time.
 use crate::error::refused;
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -25,7 +25,7 @@ impl<H> OwnHandle<H> {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a call. Never waits for another one, because in a child that was forked during a call, that
+    /// Begins a call. Never waits for another call, because in a child that was forked during a call, that
     /// call never ends.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl<H> OwnHandle<H> {
         Ok(HandleCall { handle, what: self.what })
     }
 
-    /// Begins a call after another one, which must run no Python code and wait for nothing.
+    /// Begins a call right after another one. It must run no Python code and must not wait.
     pub(crate) fn short_call(&self) -> HandleCall<'_, H> {
         HandleCall { handle: self.lock(), what: self.what }
     }

@@ -1,4 +1,4 @@
-//! Labels of queues and barriers, and the messages of their exceptions, in the program's terms.
+//! Names of queues and barriers, and the messages of their exceptions, in the program's terms.
 use crate::error::exception;
 use core::fmt;
 use core::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) enum LabelKind {
     Barrier,
 }
 
-/// A kind, and the name that the program gave the object.
+/// The kind of an object, and the name that the program gave it.
 pub(crate) struct Label {
     pub(crate) kind: LabelKind,
     pub(crate) name: Option<String>,
@@ -49,7 +49,7 @@ impl fmt::Display for Label {
 }
 
 impl Label {
-    /// Returns how messages call the peer with `rank`.
+    /// Returns how messages refer to the peer with `rank`.
     fn peer(&self, rank: Option<Rank>) -> String {
         match (self.kind, rank) {
             (LabelKind::Channel, Some(0)) => "the sender".to_owned(),
@@ -62,7 +62,7 @@ impl Label {
         }
     }
 
-    /// Returns the exception for a call that waited for `waited` in all.
+    /// Returns the exception for a call that waited for a total of `waited`.
     pub(crate) fn raised(&self, py: Python<'_>, error: &Error, waited: Duration) -> PyErr {
         let (class, carries) = match error.cause() {
             Cause::TimedOut { peer, .. } => ("TimedOut", peer.map(u64::from)),

@@ -6,8 +6,9 @@
 //! - `handle.rs`: a handle until it is closed. `wait.rs`: waits without the GIL, which Ctrl-C interrupts.
 //!   `argument.rs`: checked arguments. `label.rs`, `error.rs`: errors as exceptions.
 //!
-//! Ctrl-C or a signal handler may raise an exception between any two bytecode instructions. So an atomic
-//! action is one call of this module, which checks for signals only where it can be interrupted.
+//! Ctrl-C or a signal handler may raise an exception between any two bytecode instructions. Every atomic
+//! action is therefore a single call of this module, which checks for signals only where it can be
+//! interrupted.
 mod argument;
 mod barrier;
 mod error;
@@ -23,7 +24,7 @@ mod writer;
 
 use pyo3::prelude::*;
 
-/// Implements `foregather`. Use that package instead.
+/// The implementation of `foregather`. Import that package instead.
 #[pymodule(gil_used = false)]
 mod _foregather {
     use super::PyModule;
@@ -42,7 +43,7 @@ mod _foregather {
     #[pymodule_export]
     use super::writer::PyWriter;
 
-    /// Adds the version, and a class whose name is taken by another class in this module.
+    /// Adds the version, and a class whose Rust name is taken by another class in this module.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::object::init(module.py())?;

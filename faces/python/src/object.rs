@@ -1,5 +1,5 @@
-//! Objects as messages. A message consists of the number of buffers, the lengths of the pickle and the
-//! buffers, the pickle, and the buffers, each at a multiple of a cache line.
+//! Objects as messages. A message consists of the number of buffers, the lengths of the pickle and of the
+//! buffers, the pickle, and the buffers, each aligned to a cache line.
 use crate::argument::{buffer, bytes_of};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyValueError;
@@ -47,7 +47,7 @@ impl Pickled {
     }
 }
 
-/// Returns the object of a message, whose bytes `owner` shows. The object does not refer to these bytes.
+/// Unpickles the object of a message whose bytes `owner` exports. The object does not refer to these bytes.
 ///
 /// # Errors
 /// The exception of the unpickler, or a `ValueError` for a message that was not made from an object.
@@ -61,12 +61,12 @@ pub(crate) fn object<'py>(owner: &Bound<'py, PyAny>, bytes: &[u8]) -> PyResult<B
     let whole = PyMemoryView::from(owner)?;
     let pickle = part(&whole, at, at + length)?;
     let loaded = loads(py).call((&pickle,), Some(&options));
-    // The caller counts the objects that still show the bytes.
+    // The caller counts the objects that still refer to the bytes.
     let _ = pickle.call_method0("release").and_then(|_| whole.call_method0("release"));
     loaded
 }
 
-/// Returns a view of a range of a view. pyo3's `PySlice::new` would leak the two numbers at every call.
+/// Returns a slice of a view. pyo3's `PySlice::new` would leak the two numbers at every call.
 fn part<'py>(view: &Bound<'py, PyMemoryView>, from: usize, to: usize) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: the call takes a valid object and returns a new reference, or null with an exception set.
     unsafe {
@@ -75,7 +75,7 @@ fn part<'py>(view: &Bound<'py, PyMemoryView>, from: usize, to: usize) -> PyResul
     }
 }
 
-/// Returns the places and lengths of the pickle and the buffers, or `None` if the bytes are not an object.
+/// Returns the offsets and lengths of the pickle and the buffers, or `None` if the bytes are malformed.
 fn pieces(bytes: &[u8]) -> Option<Vec<(usize, usize)>> {
     let word = |at: usize| bytes.get(at * WORD..(at + 1) * WORD).map(|word| u64::from_le_bytes(word.try_into().expect("a word")));
     let count = usize::try_from(word(0)?).ok().filter(|&count| count < bytes.len() / WORD)?;
@@ -92,8 +92,8 @@ fn pieces(bytes: &[u8]) -> Option<Vec<(usize, usize)>> {
 
 static FUNCTIONS: PyOnceLock<[Py<PyAny>; 2]> = PyOnceLock::new();
 
-/// Finds the pickler and the unpickler when the module is loaded: if a process forked during a later search,
-/// that search would never end in the child.
+/// Looks up the pickler and the unpickler when the module is loaded: if a process forked during a later
+/// lookup, that lookup would never end in the child.
 pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     let pickle = py.import("pickle")?;
     let found = [pickle.getattr("dumps")?.unbind(), pickle.getattr("loads")?.unbind()];

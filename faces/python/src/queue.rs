@@ -1,4 +1,4 @@
-//! The memory of a queue, and the object that gives out its ends.
+//! The memory of a queue, and the object that provides its ends.
 use crate::argument::{descriptor, whole, whole32};
 use crate::handle::keep;
 use crate::label::{Label, LabelKind};
@@ -33,7 +33,7 @@ impl PyQueue {
         made.map(Self).map_err(|error| label.raised(py, &error, Duration::ZERO))
     }
 
-    /// Returns the queue of a descriptor, which the caller still owns.
+    /// Attaches to the queue of a descriptor, which the caller still owns.
     #[staticmethod]
     #[pyo3(signature = (descriptor, kind = "broadcast"))]
     fn attach(py: Python<'_>, descriptor: &Bound<'_, PyAny>, kind: &str) -> PyResult<Self> {
@@ -52,8 +52,8 @@ impl PyQueue {
     }
 }
 
-/// Hands out the ends of a queue. The package derives its classes from this one, so that no Python code runs
-/// after an end is taken and before the call returns.
+/// Provides the ends of a queue. The package derives its classes from this one, so that no Python code runs
+/// between taking an end and returning it.
 #[pyclass(frozen, subclass, weakref, name = "QueueEnds", module = "foregather._foregather")]
 pub(crate) struct QueueEnds {
     queue: Broadcast,
@@ -120,7 +120,7 @@ impl QueueEnds {
 }
 
 impl QueueEnds {
-    /// Returns the reading end that `take` returns, as a Python object.
+    /// Returns the reading end that `take` returns as a Python object.
     fn reader_by<'py>(
         &self,
         py: Python<'py>,

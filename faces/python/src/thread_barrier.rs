@@ -1,7 +1,7 @@
-//! A barrier of threads, which means what `threading.Barrier` does.
+//! A barrier for threads, with the semantics of `threading.Barrier`.
 //!
-//! Each episode waits at a barrier of its own. So `abort` cannot reach an episode that is complete, and a
-//! thread of the next episode cannot take the place of one that is late. Two of them are used in turn.
+//! Each episode uses a barrier of its own. So `abort` cannot affect an episode that is complete, and a thread
+//! of the next episode cannot take the place of a late one. Two barriers are used in turn.
 use crate::argument::{timeout, whole32};
 use crate::wait::sliced;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 const MOST_PARTIES: u32 = 1 << 24;
 
-/// A reusable barrier with the interface of `threading.Barrier`. Its waits adapt to the load.
+/// A reusable barrier with the interface of `threading.Barrier`, whose waits adapt to the load.
 ///
 /// One of the threads calls `action` before all are released. `timeout` is the default timeout of `wait`. A
-/// wait that times out, is interrupted or whose action fails breaks the barrier: all waits raise
+/// timeout, an interrupted wait or an exception in `action` breaks the barrier: all waits raise
 /// `threading.BrokenBarrierError` until `reset`.
 #[pyclass(frozen, subclass, weakref, name = "Barrier", module = "foregather.threading")]
 pub(crate) struct ResettableBarrier {
@@ -38,7 +38,7 @@ struct State {
     /// Why the barrier is broken.
     broken: Option<String>,
     resets: u64,
-    /// The process that created the barrier: in a forked child, the other threads do not exist.
+    /// The PID of the process that created the barrier: in a forked child, the other threads do not exist.
     process: u32,
 }
 
@@ -50,7 +50,7 @@ struct BarrierEpisode {
     why_aborted: OnceLock<String>,
 }
 
-/// A thread's place in an episode.
+/// A thread's position in an episode.
 struct Arrival {
     episode: Arc<BarrierEpisode>,
     index: u32,
@@ -80,7 +80,7 @@ impl State {
         Self { filling, spare, arrived: 0, broken: None, resets: 0, process: std::process::id() }
     }
 
-    /// Takes the next place of the current episode. The last place starts the next episode.
+    /// Takes the next position in the current episode. The last one starts the next episode.
     fn arrive(&mut self, parties: u32) -> Arrival {
         let arrival = Arrival { episode: self.filling.clone(), index: self.arrived, resets: self.resets };
         arrival.episode.inside.fetch_add(1, Relaxed);
@@ -117,8 +117,8 @@ impl ResettableBarrier {
         Ok(Self { parties, action, timeout, state: Mutex::new(State::new(parties)) })
     }
 
-    /// Waits until all parties have arrived. Returns a number from 0 to `parties - 1`, a different one for
-    /// each thread.
+    /// Waits until all parties have arrived. Returns a different number from 0 to `parties - 1` in each
+    /// thread.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
         let limit = self::timeout(timeout)?.or(self.timeout);
@@ -187,7 +187,7 @@ impl ResettableBarrier {
 }
 
 impl ResettableBarrier {
-    /// Locks the state that the threads share. No Python code runs while it is locked.
+    /// Locks the state that the threads share. No Python code may run while it is locked.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.process != std::process::id() {
@@ -227,7 +227,7 @@ impl ResettableBarrier {
             let state = self.state();
             let is_complete = state.resets == arrival.resets && !Arc::ptr_eq(&state.filling, &arrival.episode);
             if is_complete && self.action(py).is_none() && state.broken.is_none() {
-                // All have arrived: the last of them is about to wait, too.
+                // All have arrived: the last of them is about to wait as well.
                 None
             } else {
                 let span = Nanos(waited.as_nanos().min(u64::MAX.into()) as u64);

@@ -1,4 +1,4 @@
-//! A message in place, as a buffer: its memory is reused only when no object shows it any more.
+//! A message in place, as a buffer: its memory is reused only after no object refers to it any more.
 use core::ffi::c_int;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
@@ -11,15 +11,15 @@ use pyo3::prelude::*;
 #[pyclass(frozen, name = "Bytes", module = "foregather._foregather")]
 pub(crate) struct MessageBytes {
     bytes: NonNull<[u8]>,
-    /// The number of buffers that show the bytes.
+    /// The number of buffers that refer to the bytes.
     shown: AtomicUsize,
     /// Keeps the memory mapped after the reader is closed.
     _memory: Broadcast,
 }
 
-// SAFETY: the bytes are shared memory that no thread writes while they are shown; the rest is atomic.
+// SAFETY: the bytes are shared memory that no thread writes while they are exported; the rest is atomic.
 unsafe impl Send for MessageBytes {}
-// SAFETY: several threads may read them at once.
+// SAFETY: several threads may read the bytes at once.
 unsafe impl Sync for MessageBytes {}
 
 impl MessageBytes {
@@ -27,7 +27,7 @@ impl MessageBytes {
         Self { bytes, shown: AtomicUsize::new(0), _memory: memory }
     }
 
-    /// Returns how many buffers show the bytes.
+    /// Returns how many buffers refer to the bytes.
     pub(crate) fn exports(&self) -> usize {
         self.shown.load(Acquire)
     }
@@ -42,8 +42,8 @@ impl MessageBytes {
             return Err(PyBufferError::new_err("messages in the ring are read only"));
         }
         let bytes = slf.get().bytes;
-        // SAFETY: `view` is valid, as Python's protocol says; the bytes live as long as the segment, which
-        // `slf` keeps mapped. The call takes a reference to `slf`, and is told of a failure by -1.
+        // SAFETY: `view` is valid by Python's buffer protocol; the bytes live as long as the segment, which
+        // `slf` keeps mapped. The call takes a reference to `slf`, and returns -1 on failure.
         let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), bytes.cast().as_ptr(), bytes.len() as isize, 1, flags) };
         if filled < 0 {
             return Err(PyErr::fetch(slf.py()));

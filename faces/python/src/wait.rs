@@ -1,4 +1,4 @@
-//! Waits without the GIL, in slices, so that Python handles Ctrl-C and other signals in between.
+//! Waits without the GIL in slices, so that Python can handle Ctrl-C and other signals in between.
 use crate::error::timed_out;
 use crate::label::Label;
 use core::time::Duration;
@@ -6,13 +6,13 @@ use foregather::Error;
 use pyo3::prelude::*;
 use std::time::Instant;
 
-/// The longest delay of a signal. Each slice costs tens of microseconds.
+/// The maximum delay of a signal. Each slice costs tens of microseconds.
 const SLICE: Duration = Duration::from_millis(200);
 
-/// Calls `attempt` with slices of the time until it does not time out, or the whole time is over.
+/// Calls `attempt` with slices of the timeout until it does not time out or the timeout has passed.
 ///
 /// # Errors
-/// The attempt's error as an exception, worded by `label` and with the time of the whole wait; or the
+/// The attempt's error as an exception, with the message of `label` and the total time of the wait; or the
 /// exception of a signal handler.
 pub(crate) fn wait<T: Send>(
     py: Python<'_>,
@@ -23,7 +23,7 @@ pub(crate) fn wait<T: Send>(
     wait_on(py, label, timeout, Duration::ZERO, attempt)
 }
 
-/// Resumes a [`wait`] that has already taken `before`.
+/// Continues a [`wait`] that has already taken `before`.
 pub(crate) fn wait_on<T: Send>(
     py: Python<'_>,
     label: &Label,
@@ -35,8 +35,8 @@ pub(crate) fn wait_on<T: Send>(
     sliced(py, left, timed_out, attempt)?.map_err(|(error, waited)| label.raised(py, &error, before + waited))
 }
 
-/// [`wait`] for any kind of error; `again` returns whether an error is a timeout. Returns the error of the
-/// attempt with the time that it took.
+/// Like [`wait`], for any kind of error; `again` returns whether an error is a timeout. Returns the attempt's
+/// error with the time that it took.
 pub(crate) fn sliced<T: Send, E: Send>(
     py: Python<'_>,
     timeout: Option<Duration>,
@@ -44,8 +44,8 @@ pub(crate) fn sliced<T: Send, E: Send>(
     mut attempt: impl FnMut(Duration) -> Result<T, E> + Send,
 ) -> PyResult<Result<T, (E, Duration)>> {
     let first = timeout.map_or(SLICE, |timeout| timeout.min(SLICE));
-    // Reads the clock only after the first slice: most waits end within it, and reading the clock costs as
-    // much as the rest of the call.
+    // Reads the clock only after the first slice, because most waits end within it, and reading the clock
+    // costs as much as the rest of the call.
     let (mut slice, mut first_ended) = (first, None);
     loop {
         let error = match py.detach(|| attempt(slice)) {

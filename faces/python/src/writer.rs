@@ -12,12 +12,12 @@ use foregather::engine::Cause;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The writing end of a queue. If an exception leaves its `with` block, readers get `PeerFailed`.
+/// The writing end of a queue. If its `with` block raises an exception, readers get `PeerFailed`.
 #[pyclass(frozen, subclass, weakref, name = "Writer", module = "foregather")]
 pub(crate) struct PyWriter {
     writer: OwnHandle<Writer>,
     label: Arc<Label>,
-    /// Only changes within calls, so it needs no ordering.
+    /// Only changed within calls, so it needs no memory ordering.
     sent: AtomicU64,
 }
 
@@ -30,7 +30,7 @@ impl PyWriter {
         self.send_all(py, &[bytes_of(&buffer)], timeout)
     }
 
-    /// Sends the bytes of several such objects as one message.
+    /// Sends the bytes of several objects with contiguous buffers as one message.
     #[pyo3(signature = (parts, timeout = None))]
     fn send_parts(&self, py: Python<'_>, parts: Vec<Bound<'_, PyAny>>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let buffers = parts.iter().map(|part| buffer("parts", part)).collect::<PyResult<Vec<_>>>()?;
@@ -85,7 +85,7 @@ impl PyWriter {
 }
 
 impl PyWriter {
-    /// Creates a writer whose end is not taken yet.
+    /// Creates a writer whose end has not been taken yet.
     pub(crate) fn closed(label: &Arc<Label>) -> Self {
         Self { writer: OwnHandle::closed("writer"), label: label.clone(), sent: AtomicU64::new(0) }
     }
@@ -104,7 +104,7 @@ impl PyWriter {
                 true => writer.go_on_timeout(parts, slice),
                 false => writer.send_timeout(parts, slice),
             };
-            // One that was sent without a reader which has died was sent.
+            // A message that was sent to all readers except a dead one counts as sent.
             if Error::of(&end).is_none_or(|cause| matches!(cause, Cause::PeerLost { .. })) {
                 self.sent.fetch_add(1, Relaxed);
             }

@@ -1,7 +1,7 @@
 """Waits that do not block the asyncio event loop.
 
-The memory of a queue has no descriptor that an event loop could watch. So a thread waits for the message and
-leaves it in the queue, and the task consumes it. A cancelled task has not consumed a message.
+A queue has no file descriptor that an event loop could poll. So a thread waits for the message and
+leaves it in the queue, and the task consumes it. A cancelled task does not consume a message.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-# A cancelled task waits for its thread, which checks for the cancellation this often.
+# A cancelled task waits for its thread, which checks for cancellation at this interval.
 _SLICE_S = 0.1
 
 

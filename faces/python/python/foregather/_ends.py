@@ -12,7 +12,7 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-# Without callbacks: dropping a handle runs no Python code, in which an exception would be lost.
+# The references have no callbacks: dropping a handle must run no Python code, because exceptions in it are lost.
 _handles: "dict[weakref.ref[_Closable], None]" = {}
 _room = 64
 _process = 0
@@ -25,7 +25,7 @@ def _close_all() -> None:
             try:
                 handle.close()
             except Error:
-                # A daemon thread is in a call with it, and dies with the process: the others get PeerLost.
+                # A daemon thread is in a call with it and dies with the process: the other ends get PeerLost.
                 pass
 
 

@@ -1,7 +1,7 @@
 """Enables or disables a library of the wheel for all programs of a Python environment.
 
-The interpreter executes a line of a `.pth` file when it starts. The line loads the library for the whole
-process, before programs load theirs. It does nothing if anything is missing or unusual.
+At start-up, the interpreter executes a line of a `.pth` file, which loads the library for the whole
+process, before programs load theirs. The line does nothing if anything is missing or unexpected.
 """
 
 import base64
@@ -68,9 +68,9 @@ class Library:
 
     module: str
     name: str
-    # Parts of the paths of equivalent libraries: one that is already loaded stays.
+    # Parts of the paths of equivalent libraries. If one of them is already loaded, it is used.
     others: tuple[str, ...]
-    # Whether a program may also use another library with the same symbols, which must not be replaced.
+    # Whether a program may also load another library with the same symbols, which must not be replaced.
     shares_names: bool
 
     @property
@@ -222,7 +222,7 @@ def _remove(library: Library) -> None:
 
 
 def _restore(library: Library, before: bytes | None) -> None:
-    """Undoes `enable` as far as possible."""
+    """Restores the state before `enable`, as far as possible."""
     try:
         if before is None:
             _remove(library)
@@ -320,7 +320,7 @@ def _notes(library: Library) -> list[str]:
 
 
 def _other_runtimes() -> list[str]:
-    """Returns the files of other compilers' runtimes in this environment."""
+    """Returns the paths of other compilers' runtimes in this environment."""
     found = [Path(folder) / name for folder, _, names in os.walk(_SITE) for name in names]
     folder = Path(sys.prefix) / "lib"
     found += folder.iterdir() if folder.is_dir() else []

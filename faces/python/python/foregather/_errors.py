@@ -15,7 +15,7 @@ class Error(RuntimeError):
 class _OfRank(Error):
     @property
     def rank(self) -> int | None:
-        """The rank that the error is about, or `None` if it is not exactly one."""
+        """The rank that the error is about, or `None` if there is not exactly one."""
         return self._carries
 
 
@@ -31,7 +31,7 @@ class PeerLost(_OfRank):
 
 
 class PeerFailed(_OfRank):
-    """A peer failed with an error, for example an exception that left its `with` block."""
+    """A peer failed, for example because its `with` block raised an exception."""
 
 
 class Closed(_OfRank, EOFError):

@@ -21,7 +21,7 @@ class Queue:
     def readers(self) -> int: ...
 
 class QueueEnds:
-    """Hands out the ends of a queue."""
+    """Provides the ends of a queue."""
 
     def __new__(cls, queue: Queue, kind: str, name: str | None, skip: bool) -> Self: ...
     def writer(self) -> Writer:
@@ -50,13 +50,13 @@ class QueueEnds:
         """Returns whether the writer drops the oldest message when the ring is full."""
 
 class Writer:
-    """The writing end of a queue. If an exception leaves its `with` block, readers get `PeerFailed`."""
+    """The writing end of a queue. If its `with` block raises an exception, readers get `PeerFailed`."""
 
     def send(self, message: Buffer, timeout: float | None = None) -> None:
         """Sends the bytes of an object with a contiguous buffer, such as bytes or a NumPy array."""
 
     def send_parts(self, parts: Sequence[Buffer], timeout: float | None = None) -> None:
-        """Sends the bytes of several such objects as one message."""
+        """Sends the bytes of several objects with contiguous buffers as one message."""
 
     def put(self, message: Any, timeout: float | None = None) -> None:
         """Sends any object that can be pickled. The data of its arrays is copied once, into the ring."""
@@ -79,7 +79,7 @@ class Writer:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
 
 class Reader:
-    """A reading end of a queue. If an exception leaves its `with` block, the writer gets `PeerFailed`."""
+    """A reading end of a queue. If its `with` block raises an exception, the writer gets `PeerFailed`."""
 
     @property
     def rank(self) -> int:
@@ -105,7 +105,7 @@ class Reader:
         """Waits like `recv_async`, and returns an object that was sent with `put`."""
 
     def ready(self) -> bool:
-        """Returns whether the next call would return at once: with a message or the end of the queue."""
+        """Returns whether the next call would not block: a message is available or the queue has ended."""
 
     def _is_ready_within(self, seconds: float) -> bool: ...
     def close(self) -> None:
@@ -141,7 +141,7 @@ class Barrier:
     def members(self) -> int: ...
 
 class BarrierMembers:
-    """Hands out the members of a barrier."""
+    """Provides the members of a barrier."""
 
     def __new__(cls, barrier: Barrier, name: str | None) -> Self: ...
     def member(self, rank: int) -> Member:
@@ -179,7 +179,7 @@ class Member:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
 
 class ThreadBarrier:
-    """A reusable barrier with the interface of `threading.Barrier`. Its waits adapt to the load."""
+    """A reusable barrier with the interface of `threading.Barrier`, whose waits adapt to the load."""
 
     def __new__(cls, parties: int, action: Callable[[], object] | None = None, timeout: float | None = None) -> Self: ...
     @property
@@ -195,7 +195,7 @@ class ThreadBarrier:
         """Returns whether the barrier is broken."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits until all parties have arrived. Returns a number from 0 to `parties - 1`."""
+        """Waits until all parties have arrived. Returns a different number from 0 to `parties - 1` in each."""
 
     def reset(self) -> None:
         """Resets the barrier to its initial state. Waiting threads get `BrokenBarrierError`."""

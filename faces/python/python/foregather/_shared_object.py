@@ -1,4 +1,4 @@
-"""Reads and edits 64-bit ELF shared objects, as far as `_environment` needs."""
+"""Reads and edits 64-bit ELF shared objects, for `_environment`."""
 
 import struct
 
@@ -17,7 +17,7 @@ _MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 def machine(head: bytes) -> str | None:
-    """Returns the processor that a library is for, or `None` if the file has no 64-bit ELF header."""
+    """Returns the architecture of a library, or `None` if the file has no 64-bit ELF header."""
     if len(head) < _HEADER.size or not head.startswith(_MAGIC):
         return None
     number = _HEADER.unpack_from(head)[2]
@@ -25,11 +25,11 @@ def machine(head: bytes) -> str | None:
 
 
 def for_versioned_references(library: bytes) -> bytes:
-    """Returns a copy of a library whose symbols resolve only references that name their version.
+    """Returns a copy of a library whose symbols only resolve versioned references.
 
-    Programs that were linked with GCC's libgomp name the version of each symbol. Libraries that were built
-    for another OpenMP runtime, such as MKL, name none: some of their calls would go to this library, the
-    others to their own runtime, and each thread would take itself for thread 0.
+    Programs that were linked with GCC's libgomp use versioned symbols. Libraries that were built
+    for another OpenMP runtime, such as MKL, do not: some of their calls would go to this library, the
+    others to their own runtime, and each thread would believe that it is thread 0.
 
     The loader always binds unversioned references to symbols of the first version. In libforegather_gomp.so,
     these are the OpenACC symbols.
@@ -43,7 +43,7 @@ def for_versioned_references(library: bytes) -> bytes:
     copy = bytearray(library)
     for place in range(at, at + size, _VERSION.size):
         (version,) = _VERSION.unpack_from(copy, place)
-        # Higher numbers are versions of symbols that the library imports.
+        # Higher numbers are versions of imported symbols.
         if _FIRST_VERSION <= version <= count:
             _VERSION.pack_into(copy, place, version | _HIDDEN)
     return bytes(copy)
@@ -63,8 +63,8 @@ def _sections(library: bytes) -> "list[tuple[int, ...]]":
 def with_names(library: bytes, names: "list[str]") -> bytes:
     """Returns an empty shared object whose DT_NEEDED entries are `names`, with `$ORIGIN` as its search path.
 
-    If the files of those names in its folder are links to a loaded library, the loader registers that library
-    under these names, and packages that need them use it. The machine type is copied from `library`.
+    If the files with those names in its folder are links to a loaded library, the loader registers that library
+    under these names for packages that need them. The machine type is copied from `library`.
     """
     strings = b"\0" + b"".join(name.encode() + b"\0" for name in [*names, "$ORIGIN"])
     starts = [strings.index(b"\0" + name.encode() + b"\0") + 1 for name in [*names, "$ORIGIN"]]

@@ -1,4 +1,4 @@
-"""Lets threadpoolctl see and limit Foregather's BLAS and OpenMP runtime, once this module is imported.
+"""Importing this module lets threadpoolctl see and limit Foregather's BLAS and OpenMP runtime.
 
 This needs the package threadpoolctl, 3.5 or newer, and a Foregather library loaded in the process: with
 `python -m foregather.blas SCRIPT`, `python -m foregather.blas enable`, or the same commands of
@@ -57,7 +57,7 @@ class OpenMPController(LibController):  # type: ignore[misc]
 def _function(library: ctypes.CDLL, result: Any, name: str, *arguments: Any) -> Callable[..., Any]:
     """Returns a function by name and symbol version.
 
-    The environment's library exports no unversioned symbols.
+    The library that `enable` installs exports no unversioned symbols.
     """
     find = ctypes.CDLL(None).dlvsym
     find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]

@@ -1,4 +1,4 @@
-//! A block that reads a message in place.
+//! A context manager that reads a message in place.
 use super::{IN_A_BLOCK, PyReader, exports};
 use crate::error::refused;
 use core::time::Duration;
@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The context manager of [`PyReader`]'s `read`. Entering and leaving it are one call each for the
-/// interpreter, so no exception of a signal handler can interrupt them. Dropping the block ends it, too.
+/// The context manager of [`PyReader`]'s `read`. Entering and leaving it are a single call each, so no
+/// exception of a signal handler can interrupt them. Dropping it also ends the block.
 #[pyclass(frozen, name = "MessageBlock", module = "foregather._foregather")]
 pub(crate) struct MessageBlock {
     reader: Py<PyReader>,
@@ -16,7 +16,7 @@ pub(crate) struct MessageBlock {
     shown: Mutex<Option<ViewedMessage>>,
 }
 
-/// A message that is shown.
+/// A message that is exposed to Python.
 struct ViewedMessage {
     owner: Py<PyAny>,
     view: Py<PyMemoryView>,
@@ -59,7 +59,7 @@ impl MessageBlock {
     }
 
     fn end(&self, py: Python<'_>, shown: &ViewedMessage, is_read: bool) -> PyResult<()> {
-        // `exports` counts the objects that still show the message.
+        // `exports` counts the objects that still refer to the message.
         let _ = shown.view.bind(py).call_method0("release");
         let is_kept = exports(shown.owner.bind(py)) > 0;
         self.reader.get().end_view(py, is_read && !is_kept)?;

@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 
-/// Where a message is shown: nowhere, in a block, or in a call that unpickles it.
+/// How a message is exposed: not at all, in a block, or in a call that unpickles it.
 const NOTHING: u8 = 0;
 pub(crate) const IN_A_BLOCK: u8 = 1;
 const IN_A_CALL: u8 = 2;
@@ -34,8 +34,8 @@ pub(crate) struct PyReader {
     reader: OwnHandle<ReadingEnd>,
     label: Arc<Label>,
     queue: Broadcast,
-    /// Where a message is shown, which no other call may consume. This field and the next one only change
-    /// within calls, so they need no ordering.
+    /// How a message is exposed, which no other call may then consume. This field and the next one are only
+    /// changed within calls, so they need no memory ordering.
     shows: AtomicU8,
     received: AtomicU64,
     /// Returns the reader's rank.
@@ -45,7 +45,7 @@ pub(crate) struct PyReader {
     views: bool,
 }
 
-/// The reader, and the next message if its parts had to be joined: like a message in the ring, it is kept
+/// The reader, and the next message if its parts had to be joined. Like a message in the ring, it is kept
 /// until it is consumed.
 pub(crate) struct ReadingEnd {
     reader: Reader,
@@ -54,7 +54,7 @@ pub(crate) struct ReadingEnd {
     pending: Option<PyErr>,
 }
 
-/// The next message, which is not consumed yet.
+/// The next message, which has not been consumed yet.
 pub(crate) enum NextMessage<'py> {
     Shown(NonNull<[u8]>),
     Kept(Bound<'py, PyBytes>),
@@ -70,10 +70,10 @@ impl PyReader {
         let end = call.open(py)?;
         let message = match self.next(py, end, limit)? {
             NextMessage::Kept(message) => message,
-            // SAFETY: the message lies there until it is passed below, and its writer keeps to that.
+            // SAFETY: the message stays in the ring until it is consumed below, and the writer respects that.
             NextMessage::Shown(bytes) => PyBytes::new(py, unsafe { bytes.as_ref() }),
         };
-        // A signal's exception comes before the message is passed rather than after.
+        // A signal's exception must come before the message is consumed, not after.
         py.check_signals()?;
         self.pass(py, end).map(|()| message)
     }
@@ -83,9 +83,9 @@ impl PyReader {
     #[pyo3(signature = (timeout = None))]
     fn get<'py>(&self, py: Python<'py>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let (owner, bytes) = self.show(py, self::timeout(timeout)?, IN_A_CALL)?;
-        // SAFETY: the message lies there until `end_view` passes it, or `owner` is a copy of it.
+        // SAFETY: the message stays in the ring until `end_view` consumes it, or `owner` is a copy of it.
         let got = object(&owner, unsafe { bytes.as_ref() });
-        // A signal's exception comes before the message is passed rather than after, and it stays.
+        // A signal's exception must come before the message is consumed, not after; the message then remains.
         let signal = if got.is_ok() { py.check_signals() } else { Ok(()) };
         let stays = signal.is_err() || got.as_ref().is_err_and(|error| !error.is_instance_of::<PyException>(py));
         self.end_view(py, !stays)?;
@@ -104,15 +104,15 @@ impl PyReader {
         Ok(MessageBlock::new(slf.unbind(), limit))
     }
 
-    /// Returns whether the next call would return at once, with a message or because the queue has ended.
+    /// Returns whether the next call would not block: a message is available or the queue has ended.
     fn ready(&self, py: Python<'_>) -> PyResult<bool> {
         let mut call = self.call(py)?;
         let end = call.open(py)?;
         Ok(end.kept.is_some() || end.pending.is_some() || end.reader.is_ready().map_err(|error| self.raised(py, &error))?)
     }
 
-    /// Waits until the next call need not wait, for at most `seconds`. Returns whether that is the case. It
-    /// consumes no message and raises no exception of the queue: both are left to the next call.
+    /// Waits, for at most `seconds`, until the next call would not block. Returns whether that is the case.
+    /// Consumes no message and raises no exception of the queue; both are left to the next call.
     #[pyo3(name = "_is_ready_within")]
     fn is_ready_within(&self, py: Python<'_>, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
         let limit = timeout(Some(seconds))?;
@@ -193,7 +193,7 @@ impl PyReader {
 }
 
 impl PyReader {
-    /// Creates a reader whose end is not taken yet.
+    /// Creates a reader whose end has not been taken yet.
     pub(crate) fn closed(label: &Arc<Label>, rank: u32, queue: Broadcast, views: bool) -> Self {
         let (shows, received) = (AtomicU8::new(NOTHING), AtomicU64::new(0));
         Self { reader: OwnHandle::closed("reader"), label: label.clone(), queue, shows, received, rank, views }
@@ -212,14 +212,14 @@ impl PyReader {
         if self.shows.load(Relaxed) == IN_A_CALL {
             return Err(refused(py, format!("{label}: this reader is in a call of another thread: it takes one at a time")));
         }
-        // An exception may have left the block within a cycle of references.
+        // An exception may have exited the block within a reference cycle.
         py.import("gc")?.getattr("collect")?.call0()?;
         self.call_unless_shown(py)?
             .ok_or_else(|| refused(py, format!("{label}: this reader shows a message: end the block that reads it first")))
     }
 
-    /// Begins a call, unless a message is shown. No Python code runs in between, because `end_view` waits for
-    /// this.
+    /// Begins a call, unless a message is exposed. No Python code runs in between, because `end_view` waits
+    /// for the call.
     fn call_unless_shown(&self, py: Python<'_>) -> PyResult<Option<HandleCall<'_, ReadingEnd>>> {
         let call = self.reader.call(py)?;
         Ok(Some(call).filter(|_| self.shows.load(Relaxed) == NOTHING))
@@ -227,9 +227,9 @@ impl PyReader {
 
     /// Waits for the next message. It remains in the queue until [`PyReader::pass`].
     fn next<'py>(&self, py: Python<'py>, end: &mut ReadingEnd, limit: Option<Duration>) -> PyResult<NextMessage<'py>> {
-        /// An address that the thread carries from the section without the GIL to the one with it.
+        /// An address that is passed from the section without the GIL to the one with it.
         struct Carried(Option<NonNull<[u8]>>);
-        // SAFETY: an address alone; its bytes are used by the thread that asked for it.
+        // SAFETY: it is only an address; its bytes are used by the thread that requested it.
         unsafe impl Send for Carried {}
         if let Some(error) = end.pending.take() {
             return Err(error);
@@ -260,7 +260,7 @@ impl PyReader {
         Ok(NextMessage::Kept(message))
     }
 
-    /// Consumes the message that `next` has found.
+    /// Consumes the message that `next` returned.
     fn pass(&self, py: Python<'_>, end: &mut ReadingEnd) -> PyResult<()> {
         if end.kept.take().is_none() {
             end.reader.pass().map_err(|error| self.raised(py, &error))?;
@@ -269,8 +269,8 @@ impl PyReader {
         Ok(())
     }
 
-    /// Waits for the next message, and shows it until [`PyReader::end_view`]. Returns the object that shows
-    /// it, and where the message is.
+    /// Waits for the next message, and exposes it until [`PyReader::end_view`]. Returns the object that
+    /// exports it, and its address.
     pub(crate) fn show<'py>(
         &self,
         py: Python<'py>,
@@ -290,7 +290,7 @@ impl PyReader {
         Ok(shown)
     }
 
-    /// Stops showing the message, and consumes it if it has been read.
+    /// Stops exposing the message, and consumes it if it has been read.
     pub(crate) fn end_view(&self, py: Python<'_>, is_read: bool) -> PyResult<()> {
         let mut call = self.reader.short_call();
         if self.shows.swap(NOTHING, Relaxed) != NOTHING
@@ -323,7 +323,7 @@ fn in_event_loop<'py>(reader: &Bound<'py, PyReader>, name: &str) -> PyResult<Bou
     reader.py().import("foregather._asyncio")?.getattr(name)?.call1((reader,))
 }
 
-/// Returns how many buffers show a message in the ring. No buffer shows a copied message.
+/// Returns how many buffers refer to a message in the ring. None refers to a copied message.
 pub(crate) fn exports(owner: &Bound<'_, PyAny>) -> usize {
     owner.cast::<MessageBytes>().map_or(0, |bytes| bytes.get().exports())
 }

@@ -1,1 +1,1 @@
-"""What `foregather.advise` puts into the interpreter of a program."""
+"""Modules that `foregather.advise` loads into the interpreter of a program."""

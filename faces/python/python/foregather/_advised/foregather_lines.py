@@ -1,7 +1,7 @@
 """A sampling thread that records which Python lines run, and which of them have a parallel region open.
 
-It writes to a part of a file that it shares with the command: the number of samples, and a line for each
-place.
+It writes the number of samples, and a line for each place, to its part of a file that it shares with the
+command.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from signal import SIG_BLOCK, SIG_SETMASK, pthread_sigmask, valid_signals
 from time import clock_gettime, monotonic, pthread_getcpuclockid, sleep, thread_time
 from types import FrameType
 
-# The file: a part for each interpreter that writes into it.
+# The file has a part for each interpreter that writes to it.
 PARTS = 32
 PART_BYTES = 8192
 
@@ -32,7 +32,7 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 class _Looker:
     def __init__(self, place: int) -> None:
-        # Where it writes: mapped until the process exits.
+        # The address of its part of the file, which stays mapped until the process exits.
         self.memory = place
         self.main, self.main_thread = get_ident(), os.getpid()
         # A function of the preload library, or `None` if that is not loaded. PyDLL keeps the GIL in calls.

@@ -28,7 +28,7 @@ def _leave() -> None:
 def _look() -> None:
     path = os.environ.pop("FOREGATHER_WATCH_LINES", "")
     __import__("foregather_lines").start(path)
-    # The command's descriptor of the same number was inherited: close it.
+    # This process inherited the command's descriptor with the same number: close it.
     file = int(path.rsplit("/", 1)[1])
     if os.path.samestat(os.stat(path), os.fstat(file)):
         os.close(file)
