@@ -1,4 +1,4 @@
-//! Four threads meet a thousand times, and one thread of each meeting counts it.
+//! Four threads wait at a barrier a thousand times, and one thread of each episode counts it.
 //!
 //! `cargo add foregather --no-default-features`
 use foregather::{Barrier, WaitError};

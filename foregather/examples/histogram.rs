@@ -1,5 +1,5 @@
-//! Four ranks fill a table by rows and count what they have written in one histogram. Ranks are threads;
-//! under a launcher they are processes on one host or on several, and the memory is shared all the same:
+//! Four ranks fill a table by rows and count the values in one histogram. Ranks are threads. Under a launcher
+//! they are processes, on one host or several, and still share the memory:
 //!
 //! `foregather run -n 4 histogram`
 //!
@@ -17,7 +17,7 @@ fn main() -> Result<(), Error> {
             table.update(y, |row| row.iter_mut().enumerate().for_each(|(x, cell)| *cell = (x * y) as u32 % 8));
         }
         me.barrier()?;
-        // Each rank counts rows that another one has written.
+        // Each rank counts rows that another rank has written.
         let (mut counts, mut row) = ([0; 8], [0; WIDTH]);
         for y in me.share(HEIGHT) {
             table.read(HEIGHT - 1 - y, &mut row);

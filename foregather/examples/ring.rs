@@ -1,5 +1,5 @@
-//! A message goes around all ranks, and each rank adds its own number. Ranks are threads; under a launcher
-//! they are processes:
+//! A message goes around all ranks, and each rank adds its own number. Ranks are threads, or processes under
+//! a launcher:
 //!
 //! `foregather run -n 4 ring`, `mpiexec -n 4 ring`, `srun -n 4 ring`
 //!

@@ -1,4 +1,5 @@
-//! What eight threads that meet on four processors would pay for spinning, under today's Linux.
+//! Simulates the cost of spinning for eight threads at a barrier on four processors, under the scheduler of
+//! today's Linux.
 //!
 //! `cargo add foregather --no-default-features --features sim`
 use foregather::engine::{Costs, Nanos, Policy};

@@ -1,5 +1,5 @@
-//! A sum and a sweep over rows on as many threads as pay; the sum has the same bits on any machine with the
-//! same numbers.
+//! Computes a sum, and changes all rows, on as many threads as are worthwhile. The sum has the same bits on
+//! any machine, for the same numbers.
 //!
 //! `cargo add foregather`
 use foregather::{for_each, reduce};

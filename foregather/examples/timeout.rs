@@ -1,5 +1,5 @@
-//! A wait that times out names the missing member, and goes on with the same meeting; a member that leaves is
-//! named for good.
+//! A wait that times out names the missing member, and the next wait continues the same episode. After a
+//! member has left, all later errors name it.
 //!
 //! `cargo add foregather --no-default-features`
 use foregather::{Barrier, WaitError};
@@ -26,7 +26,7 @@ fn main() -> Result<(), WaitError> {
     }
     println!("met after {timeouts} timeouts");
     late.expect("a thread can be started").join().expect("it does not panic")?;
-    // The other member is gone: this can never succeed.
+    // The other member is gone: this wait can never succeed.
     println!("{}", first.wait().expect_err("it has left"));
     Ok(())
 }

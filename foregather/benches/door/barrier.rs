@@ -1,5 +1,5 @@
-//! `Barrier::wait` and its members beside the engine's member, std and pthread: 1, 2 and 4 threads, alone and
-//! beside two busy processes.
+//! Compares `Barrier::wait` and its members with the engine's member, std and pthread: 1, 2 and 4 threads, on
+//! an idle machine and with two busy processes.
 use crate::{Cost, compare, timed};
 use foregather::engine::host::pthread::PthreadBarrier;
 use foregather::engine::{Algorithm, BarrierMember, Group, block_on};
@@ -11,7 +11,7 @@ use std::thread;
 
 const HOG: &str = "--hog-of";
 
-/// Runs as a hog, if this process was started as one: computes until its parent is gone.
+/// Runs as a busy process, if this process was started as one: computes until its parent is gone.
 pub(crate) fn be_a_hog() {
     let mut args = args().skip_while(|arg| arg != HOG).skip(1);
     if let Some(parent) = args.next().and_then(|parent| parent.parse::<u32>().ok()) {
@@ -51,7 +51,7 @@ pub(crate) fn run() {
     }
 }
 
-/// Threads are started again for each batch, and their start is not timed.
+/// Times a batch. Threads are started again for each batch, and their start is not timed.
 fn batch<S: Send>(seats: Vec<S>, waits: u32, wait: impl Fn(&mut S) + Sync) -> Cost {
     let (ready, wait) = (std::sync::Barrier::new(seats.len()), &wait);
     let mut costs: Vec<Cost> = thread::scope(|threads| {
@@ -66,7 +66,8 @@ fn batch<S: Send>(seats: Vec<S>, waits: u32, wait: impl Fn(&mut S) + Sync) -> Co
             (cost, seat)
         };
         let running: Vec<_> = seats.into_iter().map(|seat| threads.spawn(move || body(seat))).collect();
-        // Seats are dropped when all threads have ended: a member that goes ends the waits of the others.
+        // Members are dropped after all threads have ended, because dropping one fails the waits of the
+        // others.
         let ended: Vec<_> = running.into_iter().map(|thread| thread.join().expect("it does not panic")).collect();
         ended.into_iter().map(|(cost, _)| cost).collect()
     });

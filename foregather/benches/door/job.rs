@@ -1,4 +1,4 @@
-//! A round trip by `job`'s rank beside the same messages by a messenger of a known fabric.
+//! Compares a round trip by a rank of `job` with the same messages by a messenger of a known fabric.
 use crate::{Cost, print, timed};
 use foregather::engine::message::{Cheaper, Messenger, Mode, Receive, Settings};
 use foregather::engine::{Address, Error, Fabric, block_on};
@@ -6,7 +6,7 @@ use foregather::processes::shm::{SegmentSpec, ShmFabric};
 use foregather::threads::Thread;
 use foregather::{Communicator, job};
 
-/// Pairs of batches, and round trips in each.
+/// The number of pairs of batches, and of round trips in each.
 const PAIRS: usize = 101;
 const TRIPS: u32 = 2_000;
 
@@ -17,7 +17,7 @@ pub(crate) fn run() {
     print("round trip of 32 bytes", &[("Messenger", below), ("Communicator", door)], 0);
 }
 
-/// Pairs of the messenger's and the rank's cost.
+/// Returns pairs of the messenger's and the rank's cost.
 fn pairs() -> Result<Vec<(Cost, Cost)>, Error> {
     let fabric = ShmFabric::between_threads(SegmentSpec::new(2, 1))?;
     let mut ends = job(2, |me| {
@@ -35,13 +35,13 @@ fn pairs() -> Result<Vec<(Cost, Cost)>, Error> {
             pairs.push((below, door));
         }
         messenger.leave();
-        // The first pair ran on cold caches.
+        // The first pair runs with cold caches.
         Ok(pairs.split_off(1))
     })?;
     Ok(ends.swap_remove(0))
 }
 
-/// The cost of one round trip.
+/// Returns the cost of one round trip.
 fn batch(trip: impl Fn() -> Result<(), Error>) -> Result<Cost, Error> {
     let mut ended = Ok(());
     let cost = timed(TRIPS, || ended = (0..TRIPS).try_for_each(|_| trip()));

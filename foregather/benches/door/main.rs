@@ -1,9 +1,8 @@
-//! The front door beside the engine below it and beside other libraries: the contestants of a section take
-//! turns in one run.
+//! Compares the public API with the engine below it and with other libraries, which take turns in one run.
 //!
-//! `cargo bench -p foregather --bench door` prints all sections; `-- barrier slices` those that are named.
-//! Medians of interleaved rounds; `ratio` is the median of the rounds' own ratios to the row that is named
-//! beside it. Processor time is that of the whole process.
+//! `cargo bench -p foregather --bench door` prints all sections; `-- barrier slices` prints the named ones.
+//! Medians of interleaved rounds; `ratio` is the median of each round's ratio to the row named next to it.
+//! CPU time is that of the whole process.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +29,7 @@ fn main() {
     }
 }
 
-/// The cost of an operation of one batch, in ns of time and of processor time.
+/// The cost of an operation of one batch, in nanoseconds of wall time and of CPU time.
 #[derive(Clone, Copy)]
 struct Cost {
     time_ns: f64,
@@ -45,8 +44,7 @@ fn timed(operations: u32, batch: impl FnOnce()) -> Cost {
     Cost { time_ns: per(clock::now() - began), cpu_ns: per(usage::process_cpu() - cpu) }
 }
 
-/// Runs every contestant once a round, in turn and starting with another one each time, and prints a row for
-/// each.
+/// Runs every contestant once per round, each round starting with a different one, and prints a row for each.
 fn compare(what: &str, rounds: usize, contestants: &mut [(&str, &mut dyn FnMut() -> Cost)], beside: usize) {
     let mut costs = vec![Vec::new(); contestants.len()];
     for round in 0..=rounds {
@@ -63,7 +61,7 @@ fn compare(what: &str, rounds: usize, contestants: &mut [(&str, &mut dyn FnMut()
     print(what, &rows, beside);
 }
 
-/// A row for each contestant: medians of its rounds.
+/// Prints a row for each contestant: medians of its rounds.
 fn print(what: &str, rows: &[(&str, Vec<Cost>)], beside: usize) {
     let (against, other) = &rows[beside];
     println!("{what:<28} {:>12} {:>12} {:>14}", "ns", "cpu ns", format!("ratio to {against}"));

@@ -1,6 +1,6 @@
-//! Elements, rows and locked values beside slices and mutexes: medians of rounds that take turns.
+//! Compares elements, rows and locked values with slices and mutexes: medians of rounds that take turns.
 //!
-//! With `FOREGATHER_SHARED=views` in the environment, the threads share memory as processes do.
+//! With `FOREGATHER_SHARED=views` in the environment, the threads share memory in the same way as processes.
 use foregather::engine::host::clock;
 use foregather::{Error, Locked, shared};
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 const ROUNDS: usize = 41;
 /// Elements of an array, and of a row: 4 KiB.
 const LEN: usize = 512;
-/// Elements or values that a cell touches in a round.
+/// Elements or values that a cell accesses in a round.
 const TOUCHED: usize = 200 * LEN;
 /// Locked changes of a rank in a round.
 const CHANGES: usize = 10_000;
@@ -24,7 +24,7 @@ pub(crate) fn run() {
     alone().and_then(|()| two_at_once()).expect("ranks that are threads can share memory");
 }
 
-/// One rank, without others.
+/// Measures one rank without others.
 fn alone() -> Result<(), Error> {
     shared(1, |me| {
         let (array, rows, value, bins) = (me.array(LEN)?, me.rows(4, LEN)?, me.locked::<u64>()?, me.locked::<[u64; 12]>()?);
@@ -62,7 +62,7 @@ fn change(value: &Locked<'_, u64>) {
     (0..CHANGES).for_each(|_| value.with(|value| *value += 1).unwrap());
 }
 
-/// Two ranks change one value, and meet.
+/// Measures two ranks that change one value, and then wait for each other.
 fn two_at_once() -> Result<(), Error> {
     const FEW: usize = 200;
     let mutex = Mutex::new(0_u64);
@@ -96,7 +96,7 @@ fn table(cells: Vec<Cell<'_>>) {
     measured(cells).iter().for_each(|line| println!("{line}"));
 }
 
-/// A line for each cell.
+/// Returns a line for each cell.
 fn measured(mut cells: Vec<Cell<'_>>) -> Vec<String> {
     let mut spans = vec![vec![]; cells.len()];
     for round in 0..=ROUNDS {

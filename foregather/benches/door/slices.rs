@@ -1,4 +1,4 @@
-//! `reduce` and `for_each` beside a plain loop and rayon.
+//! Compares `reduce` and `for_each` with a plain loop and rayon.
 use crate::{compare, timed};
 use foregather::{for_each, reduce};
 use rayon::prelude::*;

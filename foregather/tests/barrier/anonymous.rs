@@ -61,8 +61,8 @@ fn an_arrival_outlasts_its_timeout() {
                 let barrier = Arc::clone(&barrier);
                 thread::spawn(move || barrier.wait().unwrap().is_leader())
             };
-            // One meeting: if the arrival did not stay, this thread would be the second of it, and the other
-            // wait forever.
+            // One episode: if the arrival did not count after the timeout, this thread would be the second of
+            // it, and the other would wait forever.
             assert!(!barrier.wait().unwrap().is_leader());
             assert!(other.join().unwrap(), "the other came last");
         }
@@ -91,7 +91,7 @@ fn a_timeout_names_those_who_have_been_here_and_counts_the_others() {
             lives_shortly.join().unwrap();
             other.join().unwrap();
         });
-        // Joined threads vacate their seats some time later.
+        // Joined threads release their slots some time later.
         thread::sleep(SOON);
         let error = barrier.wait_timeout(Duration::from_millis(3)).unwrap_err();
         let WaitError::TimedOut(missing) = &error else { panic!("{error}") };
@@ -112,8 +112,7 @@ fn more_threads_than_members_take_turns() {
         thread::scope(|threads| {
             for _ in 0..THREADS {
                 threads.spawn(|| {
-                    // Each return was a claim of one of the arrivals that are left, so the last meeting is
-                    // complete.
+                    // Each return claims one of the remaining arrivals, so the last episode is complete.
                     while left.fetch_update(AcqRel, Acquire, |left| left.checked_sub(1)).is_ok() {
                         let met = loop {
                             match barrier.wait_timeout(Duration::from_micros(50)) {
@@ -138,7 +137,7 @@ fn a_thread_that_ends_is_only_late() {
         let barrier = Barrier::new(2);
         thread::scope(|threads| {
             let waits = threads.spawn(|| barrier.wait().unwrap());
-            // It has a seat, and panics without a guard.
+            // It has a slot, and panics without a guard.
             let _ = threads.spawn(|| crate::panic_quietly()).join();
             thread::sleep(SOON);
             assert!(!waits.is_finished());
@@ -179,7 +178,7 @@ fn a_wait_within_a_destructor_of_a_thread_local_meets() {
 
 #[test]
 fn seats_of_threads_that_sit_out_are_given_away() {
-    // 8 members, at which 4 pairs of threads take turns: first all of one half, then all of the other.
+    // 8 members and 4 pairs of threads that take turns: first all of one half, then all of the other.
     bounded(|| {
         let (barrier, turns) = (Barrier::new(4), AtomicU32::new(0));
         thread::scope(|threads| {

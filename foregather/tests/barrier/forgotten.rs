@@ -1,4 +1,4 @@
-//! Handles that are leaked, and their copies in a child of a fork.
+//! Handles that are leaked, and their copies in a forked child.
 use crate::bounded;
 use foregather::engine::host::forks::in_child;
 use foregather::{Barrier, WaitError};
@@ -57,7 +57,7 @@ fn a_barrier_that_is_forgotten_keeps_its_threads_apart_from_others() {
     });
 }
 
-/// Whether `child` returned `true` in a forked child.
+/// Returns whether `child` returned `true` in a forked child.
 fn forked(child: impl FnOnce() -> bool) -> bool {
     in_child(|| i32::from(!child())).exit_status() == Some(0)
 }

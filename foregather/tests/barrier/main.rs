@@ -1,4 +1,4 @@
-//! A barrier in every bad case that its page mentions.
+//! A barrier in every failure case that its documentation describes.
 mod anonymous;
 mod forgotten;
 mod members;
@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Long enough for an awaited thread to come, on any machine.
+/// Long enough for an awaited thread to arrive, on any machine.
 const SOON: Duration = Duration::from_millis(30);
 
 /// Runs `body` on a thread of its own and fails if it hangs.
@@ -24,7 +24,7 @@ fn bounded<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
     }
 }
 
-/// A panic that prints nothing.
+/// Panics without printing anything.
 fn panic_quietly() -> ! {
     std::panic::resume_unwind(Box::new("on purpose"))
 }

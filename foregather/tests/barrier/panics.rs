@@ -18,7 +18,7 @@ fn a_guard_makes_a_panic_end_the_waits_of_all_for_ever_by_name() {
             let _ = panics.unwrap().join();
             waits.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
         });
-        // Threads that come later are told, too, even if enough come for a meeting.
+        // Later threads get the error, too, even if there are enough of them for an episode.
         let later = thread::scope(|threads| {
             let all: Vec<_> = (0..3).map(|_| threads.spawn(|| barrier.wait().unwrap_err())).collect();
             all.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
@@ -49,7 +49,7 @@ fn abort_ends_the_waits_of_all_but_those_that_are_complete() {
             let barrier = Barrier::new(3);
             let ends = thread::scope(|threads| {
                 let waits: Vec<_> = (0..2).map(|_| threads.spawn(|| [barrier.wait(), barrier.wait()])).collect();
-                // Complete, although the others may not have noticed.
+                // The episode is complete, although the others may not have noticed.
                 barrier.wait().unwrap();
                 barrier.abort();
                 waits.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()

@@ -1,5 +1,5 @@
-//! A reader whose process has died: the others get every message, the writer is told once, and another
-//! process gets its place.
+//! A reader whose process has died: the others get every message, the writer gets one error, and another
+//! process takes over the rank.
 use super::{child, kill, message};
 use foregather::broadcast::{Reader, Writer};
 use foregather::engine::Cause;
@@ -11,7 +11,7 @@ fn paces(bytes: usize) -> [Broadcast; 2] {
     [Broadcast::create(2, bytes).unwrap(), Broadcast::skipping(2, bytes).unwrap()]
 }
 
-/// A child that has the reading end of rank 1.
+/// Starts a child that has the reading end of rank 1.
 fn reading_child(queue: &Broadcast) -> Child {
     let (child, began) = (child("echoing_child", queue), Instant::now());
     while !queue.replace(1).unwrap_err().to_string().contains("still runs") {
@@ -21,7 +21,7 @@ fn reading_child(queue: &Broadcast) -> Child {
     child
 }
 
-/// Sends messages until one call says that a reader is lost. Returns how many were sent.
+/// Sends messages until one call reports a lost reader. Returns how many were sent.
 fn send_until_lost(writer: &mut Writer, mut number: u32) -> u32 {
     let began = Instant::now();
     loop {
@@ -36,8 +36,8 @@ fn send_until_lost(writer: &mut Writer, mut number: u32) -> u32 {
     }
 }
 
-/// Reads all messages from the first one on, whose number is given if it is known, to the end. Returns the
-/// number of the first that came, and of the one behind the last.
+/// Reads all messages to the end; `first` is the number of the first one, if it is known. Returns the number
+/// of the first message received, and the number after the last.
 fn read_all(reader: &mut Reader, first: Option<u32>) -> (u32, u32) {
     let (mut began, mut next) = (None, first);
     loop {
@@ -63,14 +63,14 @@ fn a_dead_reader_does_not_end_the_queue_for_the_living() {
         let (writer, mut living) = (queue.writer().unwrap(), queue.reader(2).unwrap());
         let child = reading_child(&queue);
         std::thread::scope(|threads| {
-            // Goes with a panic here, too, so that the readers end.
+            // Dropped on a panic here, too, so that the readers end.
             let mut writer = writer;
             let all = threads.spawn(move || read_all(&mut living, Some(0)));
             (0..100).try_for_each(|number| writer.send(&message(number))).unwrap();
             kill(&child);
             let mut sent = send_until_lost(&mut writer, 100);
             assert_eq!(writer.lost().unwrap(), [1]);
-            // More than the ring holds: no call waits for the dead one.
+            // More than the ring holds: no call waits for the dead reader.
             for _ in 0..2_000 {
                 writer.send(&message(sent)).unwrap_or_else(|error| panic!("told twice: {error}"));
                 sent += 1;
@@ -119,7 +119,7 @@ fn the_place_of_a_dead_reader_is_given_to_another_process() {
         refused(1, "still runs");
         assert!(matches!(Error::of(&successor.receive_timeout(Duration::from_millis(1))), Some(Cause::TimedOut { .. })));
         std::thread::scope(|threads| {
-            // Goes with a panic here, too, so that the readers end.
+            // Dropped on a panic here, too, so that the readers end.
             let mut writer = writer;
             let all = threads.spawn(move || read_all(&mut living, Some(0)));
             let new = threads.spawn(move || read_all(&mut successor, None));

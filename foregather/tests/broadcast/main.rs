@@ -1,5 +1,5 @@
-//! Broadcasts between threads and between processes, and barriers of processes: what is received, and which
-//! rank is named when it goes wrong.
+//! Broadcasts between threads and between processes, and barriers between processes: what is received, and
+//! which rank an error names.
 mod lost;
 
 use foregather::engine::Cause;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The variable that gives a child process its queue.
 const QUEUE: &str = "FOREGATHER_TEST_QUEUE";
-/// And its rank there.
+/// The variable that gives it its rank.
 const RANK: &str = "FOREGATHER_TEST_RANK";
 
 fn message(number: u32) -> Vec<u8> {
@@ -70,20 +70,20 @@ fn a_wait_can_be_bounded_and_repeated() {
 fn a_message_read_in_place_is_passed_when_its_view_drops() {
     let queue = Broadcast::create(1, 1 << 10).unwrap();
     let (mut writer, mut reader) = (queue.writer().unwrap(), queue.reader(1).unwrap());
-    // More than the ring holds, so the writer needs what is passed.
+    // More than the ring holds, so the writer needs messages to be consumed.
     for number in 0..200 {
         writer.send(&message(number)).unwrap();
         let view = reader.view(None).unwrap().expect("in one piece");
         assert_eq!(*view, *message(number));
     }
-    // One that is leaked, or taken apart, stays.
+    // A view that is leaked, or converted to an address, does not consume the message.
     writer.send(b"again").unwrap();
     core::mem::forget(reader.view(None).unwrap());
     let raw = reader.view(None).unwrap().map(foregather::broadcast::MessageView::into_raw).unwrap();
     assert_eq!(raw.len(), 5);
     assert_eq!(*reader.view(None).unwrap().unwrap(), *b"again");
     assert!(matches!(reader.view(Some(Duration::ZERO)).unwrap_err().cause(), Cause::TimedOut { .. }));
-    // In several pieces: it is received.
+    // The message is in several pieces, so it is received by copying.
     std::thread::scope(|threads| {
         threads.spawn(|| writer.send(&[7; 2_000]).unwrap());
         assert!(reader.view(None).unwrap().is_none());
@@ -133,7 +133,7 @@ fn other_descriptors_and_impossible_numbers_are_errors() {
     }
 }
 
-/// A forked child has copies of ends, which it can neither use nor spoil.
+/// A forked child has copies of ends, which it can neither use nor damage.
 #[test]
 fn a_child_of_a_fork_leaves_its_parents_ends_alone() {
     let queue = Broadcast::create(1, 1 << 10).unwrap();
@@ -149,14 +149,14 @@ fn a_child_of_a_fork_leaves_its_parents_ends_alone() {
     assert_eq!(reader.receive().unwrap(), b"still here");
 }
 
-/// [`child`], which finds its rank in a variable.
+/// Starts a [`child`] that finds its rank in a variable.
 fn child_of_rank(test: &str, shared: &impl AsFd, rank: u32) -> Child {
     let mut command = command(test, shared);
     command.env(RANK, rank.to_string()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Child::spawn(command, &[shared.as_fd()]).unwrap()
 }
 
-/// This program again, running one ignored test with that queue.
+/// Runs this program again, with one ignored test and that queue.
 fn child(test: &str, shared: &impl AsFd) -> Child {
     Child::spawn(command(test, shared), &[shared.as_fd()]).unwrap()
 }
@@ -174,7 +174,7 @@ fn kill(child: &Child) {
     rustix::process::pidfd_send_signal(child.pidfd(), rustix::process::Signal::KILL).unwrap();
 }
 
-/// In a child: the descriptor. `None` if the ignored tests are run by hand.
+/// In a child: returns the descriptor. `None` if the ignored tests are run by hand.
 fn descriptor() -> Option<File> {
     let number = std::env::var(QUEUE).ok()?;
     Some(OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{number}")).unwrap())
@@ -195,7 +195,7 @@ fn echoing_child() {
     std::thread::sleep(Duration::from_secs(60));
 }
 
-/// A reader that is killed while the writer sends, and while it waits for room.
+/// A reader is killed while the writer sends, and while it waits for room.
 #[test]
 fn a_killed_reader_is_named() {
     for bytes in [1 << 20, 1 << 12] {
@@ -276,11 +276,11 @@ fn processes_meet_and_a_killed_one_is_named() {
     assert!(matches!(Error::of(&SharedBarrier::create(0)), Some(Cause::Size { .. })));
 }
 
-/// What a busy child says: that it has its end, which rank it has lost, or that the writer has left in order.
+/// The lines of a busy child: it has its end, which rank it has lost, or the writer has left normally.
 const READY: &str = "ready";
 const LOST: &str = "lost rank ";
 
-/// Waits until a child has its end: one that is killed before is lost to no rank.
+/// Waits until a child has its end: if it is killed before that, no rank reports it lost.
 fn until_ready(child: &mut Child) {
     let (mut said, mut byte) = (Vec::new(), [0]);
     let stdout = child.streams().stdout.as_mut().unwrap();
@@ -367,7 +367,7 @@ fn each_survivor_of_a_barrier_has_lost_the_member_that_was_killed() {
         let barrier = SharedBarrier::create(5).unwrap();
         let children: Vec<Child> = (0..4).map(|rank| child_of_rank("surviving_child", &barrier, rank)).collect();
         let mut member = barrier.member(4).unwrap();
-        // All have come.
+        // All have arrived.
         member.wait().unwrap();
         let victim = random.below(4) as usize;
         let (pause, killed) = (Duration::from_micros(random.below(20_000)), &children[victim]);

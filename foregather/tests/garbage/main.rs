@@ -1,9 +1,9 @@
-//! Garbage in shared memory: another process that has the descriptor of a queue or of a barrier may store
-//! anything there. Each call then ends within its time, with a result or an error; it does not panic, and
-//! what it shows lies in the ring.
+//! Garbage in shared memory: another process that has the descriptor of a queue or barrier may store anything
+//! there. Each call must then return within its timeout, with a result or an error. It must not panic, and
+//! views must lie in the ring.
 //!
 //! `FOREGATHER_MUTATIONS` is the number of mutations of each test, and `FOREGATHER_SEED` repeats a run. The
-//! normal run is a sample; `FOREGATHER_MUTATIONS=1000000` is the chore.
+//! normal run is a sample; the periodic run uses `FOREGATHER_MUTATIONS=1000000`.
 mod mutate;
 mod subjects;
 
@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use subjects::{Meeting, Queue, Subject};
 
-/// Far beyond the time limit of any call here, on a machine that others use.
+/// Far beyond the timeout of any call here, even under background load.
 const HANG: Duration = Duration::from_secs(20);
-/// The mutations of one segment before a new one is made.
+/// How many mutations a segment gets before a new one is created.
 const LIFE: u64 = 6;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// Ends the process with the seed once a call does not return.
+/// Ends the process and prints the seed if a call does not return.
 struct Watchdog {
-    /// The call that is under way, counted from 1, and 0 between calls.
+    /// The running call, counted from 1; 0 between calls.
     calls: AtomicU64,
     over: AtomicBool,
 }
@@ -46,7 +46,7 @@ impl Watchdog {
     }
 }
 
-/// Lets the watchdog go, also after a panic.
+/// Stops the watchdog, even after a panic.
 struct Released<'w>(&'w Watchdog);
 
 impl Drop for Released<'_> {
@@ -55,7 +55,7 @@ impl Drop for Released<'_> {
     }
 }
 
-/// Mutates segments of new subjects until there were enough mutations; prints what became of the calls.
+/// Mutates segments of new subjects until there were enough mutations; prints statistics of the calls.
 fn run<S: Subject>(name: &str, beside: bool) {
     let seed = number("FOREGATHER_SEED").unwrap_or(u64::from(std::process::id()));
     let mutations = number("FOREGATHER_MUTATIONS").unwrap_or(3_000);

@@ -13,7 +13,8 @@ const LINE: u64 = 128;
 /// Bits of a word before its value.
 const SHIFT: u32 = 2;
 
-/// Which garbage a segment gets. Where all kinds mix, the first of them ends all that calls could still find.
+/// The kind of garbage that a segment gets. If kinds were mixed, the first of them would end all further
+/// calls.
 #[derive(Clone, Copy, PartialEq)]
 enum Theme {
     All,
@@ -40,7 +41,7 @@ impl Garbage {
         Self { file, bytes, ring, theme, random }
     }
 
-    /// One mutation.
+    /// Makes one mutation.
     pub(super) fn mutate(&mut self) {
         let kind = match self.theme {
             Theme::All => self.random.below(12),
@@ -72,7 +73,8 @@ impl Garbage {
         self.file.write_all_at(&bytes[..left], at).unwrap();
     }
 
-    /// A number that something may be compared with: a small one, a large one, or one near a power of two.
+    /// Returns a number that something may be compared with: a small one, a large one, or one near a power of
+    /// two.
     fn value(&mut self) -> u64 {
         let small = self.random.below(40);
         match self.random.below(5) {
@@ -83,7 +85,7 @@ impl Garbage {
         }
     }
 
-    /// A word of a line, as one that holds a value.
+    /// Overwrites a word of a line with a valid value.
     fn word(&mut self) {
         let lines = self.ring.start / LINE;
         let at = self.random.below(lines) * LINE + self.random.below(6) * 4;
@@ -93,12 +95,12 @@ impl Garbage {
 
     fn unit(&mut self) -> Option<u64> {
         let units = (self.ring.end - self.ring.start) / UNIT;
-        // Near the ring's end more often than not.
+        // Usually near the ring's end.
         let from = if self.random.below(2) == 0 { 0 } else { units.saturating_sub(4) };
         (units > 0).then(|| from + self.random.below(units - from))
     }
 
-    /// Bytes of a message, more often than not some that end at a unit.
+    /// Overwrites the bytes of a message, usually some that end at a unit.
     fn length(&mut self) -> u64 {
         let units = (self.ring.end - self.ring.start) / UNIT;
         match self.random.below(4) {
@@ -108,7 +110,7 @@ impl Garbage {
         }
     }
 
-    /// A header that a writer could have written, at a unit.
+    /// Writes a header that a writer could have written, at a unit.
     fn header(&mut self) {
         let Some(unit) = self.unit() else { return self.word() };
         let (bytes, kind, message) = (self.length(), self.random.below(4), self.random.below(20));
@@ -122,8 +124,8 @@ impl Garbage {
         self.store(self.ring.start + unit * UNIT, &header);
     }
 
-    /// A header that a writer has written, with one or two other fields: often the last one of the ring, and
-    /// often longer, so that its message would reach beyond the end.
+    /// Changes one or two fields of a header that a writer has written: often the last one of the ring, and
+    /// often to a greater length, so that its message would reach beyond the end.
     fn bend_header(&mut self) {
         let units = (self.ring.end - self.ring.start) / UNIT;
         let headers: Vec<_> = (0..units).filter_map(|unit| Some((unit, self.written_at(unit)?))).collect();
@@ -146,7 +148,7 @@ impl Garbage {
         self.fields(unit, fields);
     }
 
-    /// The fields of a record that begins at that unit.
+    /// Returns the fields of a record that begins at that unit.
     fn written_at(&self, unit: u64) -> Option<[u64; 4]> {
         let mut header = [0; HEADER];
         self.file.read_exact_at(&mut header, self.ring.start + unit * UNIT).unwrap();
@@ -155,7 +157,7 @@ impl Garbage {
         (fields[0] >> 32 == 1 && fields[3] % units == unit).then_some(fields)
     }
 
-    /// The same byte many times.
+    /// Writes the same byte many times.
     fn run(&mut self, byte: u8) {
         let (at, bytes) = (self.random.below(self.bytes) & !7, 8 << self.random.below(8));
         self.store(at, &vec![byte; bytes]);

@@ -1,4 +1,4 @@
-//! The attacked: queues and barriers, each used by two handles of the same memory.
+//! The subjects under attack: queues and barriers, each used by two handles of the same memory.
 use foregather::broadcast::{Reader, Writer};
 use foregather::processes::{SharedBarrier, SharedMember};
 use foregather::{Broadcast, Error};
@@ -10,9 +10,9 @@ use std::time::Duration;
 pub(super) trait Subject {
     fn new(random: &mut SplitMix) -> Self;
     fn descriptor(&self) -> BorrowedFd<'_>;
-    /// The bytes of the ring in the file.
+    /// Returns the position of the ring in the file.
     fn ring(&self) -> Range<u64>;
-    /// One call with a time limit.
+    /// Makes one call with a timeout.
     fn call(&mut self, random: &mut SplitMix) -> Result<(), Error>;
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Queue {
     ring: Range<u64>,
     writer: Option<Writer>,
     readers: Vec<Option<Reader>>,
-    /// Where the ring was seen in this process: views lie in one mapping.
+    /// Where the ring was mapped in this process: all views lie in one mapping.
     seen: Option<Range<usize>>,
 }
 
@@ -37,7 +37,7 @@ impl Subject for Queue {
         let (readers, bytes) = (1 + random.below(3) as u32, 512 << random.below(4));
         let queue = if random.below(2) == 0 { Broadcast::create(readers, bytes) } else { Broadcast::skipping(readers, bytes) };
         let queue = queue.unwrap();
-        // A queue is no barrier, and a process that takes it for one writes into its words.
+        // A queue is not a barrier, and a process that mistook it for one would write to its words.
         SharedBarrier::attach(queue.as_fd().try_clone_to_owned().unwrap()).expect_err("a queue is no barrier");
         let same = Broadcast::attach(queue.as_fd().try_clone_to_owned().unwrap()).unwrap();
         let file = std::fs::File::from(queue.as_fd().try_clone_to_owned().unwrap()).metadata().unwrap().len();
@@ -65,7 +65,7 @@ impl Subject for Queue {
             39 => self.replace(number),
             40 => self.writer.as_mut().unwrap().lost().map(drop),
             _ => {
-                // An end leaves, in order or by failing.
+                // An end leaves, normally or by failing.
                 let reader = self.readers[number].take();
                 match reader {
                     Some(reader) if random.below(2) == 0 => reader.fail(),
@@ -82,7 +82,7 @@ impl Queue {
         self.readers[number].as_mut().ok_or_else(|| Error::other("it has left"))
     }
 
-    /// Takes the place of a reader that garbage has made dead.
+    /// Takes over the rank of a reader that garbage has made look dead.
     fn replace(&mut self, number: usize) -> Result<(), Error> {
         let reader = self.same.replace(number as u32 + 1)?;
         self.readers[number] = Some(reader);
@@ -103,7 +103,7 @@ impl Queue {
         let Some(view) = reader.view(Some(limit))? else { return Ok(()) };
         let (from, bytes) = (view.as_ptr().addr(), view.len());
         view.pass()?;
-        // All views lie in one ring, wherever that is.
+        // All views lie in one ring, wherever it is.
         let seen = self.seen.get_or_insert(from..from + bytes);
         *seen = seen.start.min(from)..seen.end.max(from + bytes);
         assert!(bytes <= ring && seen.len() <= ring, "a view of {bytes} bytes at {from:x} lies beyond a ring of {ring} bytes");
@@ -113,8 +113,8 @@ impl Queue {
     }
 }
 
-/// Returns whether a shared mapping holds all of these addresses. The kernel lists a mapping in parts, of
-/// which some are in no core dump; between two mappings there are pages of no file.
+/// Returns whether a shared mapping contains all of these addresses. The kernel lists a mapping in parts,
+/// because some are excluded from core dumps; between two mappings there are guard pages.
 fn maps(from: usize, to: usize) -> bool {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let parse = |text| usize::from_str_radix(text, 16).unwrap_or(0);

@@ -1,8 +1,8 @@
 //! The launcher names the rank that failed first and returns its exit code, however it failed and however
-//! long it takes to end.
+//! long it takes to exit.
 use crate::launched::run;
 
-/// Rounds of each way to fail.
+/// Returns the number of rounds of each way to fail.
 fn rounds() -> u32 {
     std::env::var("FOREGATHER_SOAK").map_or(4, |rounds| rounds.parse().unwrap())
 }

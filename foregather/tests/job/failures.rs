@@ -1,11 +1,11 @@
-//! Ranks that are threads and fail: the others end, and blame them.
+//! Ranks that are threads and fail: the others end with an error that names them.
 use crate::bounded;
 use foregather::engine::{Cause, Error};
 use foregather::{Communicator, job};
 use std::panic::catch_unwind;
 use std::sync::Mutex;
 
-/// The call in which the others are when rank 1 fails.
+/// Makes the call in which the other ranks are when rank 1 fails.
 fn wait(me: &Communicator, verb: usize) -> Result<(), Error> {
     match verb {
         0 => me.barrier(),

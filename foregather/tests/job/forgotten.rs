@@ -1,5 +1,5 @@
-//! What a receiver gets of a message that its sender has forgotten (`mem::forget`), and that
-//! [`job`](foregather::job) has no such handles.
+//! What a receiver gets from a message whose sender has leaked it (`mem::forget`); [`job`](foregather::job)
+//! has no such handles.
 use crate::bounded;
 use foregather::engine::message::{Cheaper, Messenger, Mode, Receive, Settings};
 use foregather::engine::{Address, Cause, Error, block_on, dissemination};
@@ -12,7 +12,7 @@ const LARGE: usize = 1 << 20;
 const OLD: u8 = 1;
 const NEW: u8 = 2;
 
-/// Rank 0 does the first, both meet, and rank 1 does the second; returns its result.
+/// Rank 0 does the first, both wait for each other, and rank 1 does the second; returns its result.
 fn two(
     sends: impl Fn(&Messenger<Lane<Thread>>, &mut [u8]) -> Result<(), Error> + Sync + Send + 'static,
     receives: impl Fn(&Messenger<Lane<Thread>>) -> Result<u8, Error> + Sync + Send + 'static,
@@ -25,7 +25,7 @@ fn two(
             |cpu, rank| {
                 let settings = Settings { direct_at: Some(1_000), ..Settings::default() };
                 let messenger = Messenger::new(fabric.lane(cpu, Address { rank, lane: 0 })?, settings)?;
-                // Lives until both are done, so no rank reads freed memory here.
+                // Lives until both are done, so that no rank reads freed memory here.
                 let mut buffer = vec![OLD; LARGE];
                 if rank == 0 {
                     sends(&messenger, &mut buffer)?;
@@ -41,7 +41,7 @@ fn two(
     })
 }
 
-/// A later piece of that message: no call ends the message.
+/// Receives a later piece of that message; no call ends the message.
 fn express(messenger: &Messenger<Lane<Thread>>) -> Result<u8, Error> {
     let mut into = vec![0; LARGE];
     let mut message = messenger.begin_unpacking_from(0)?;
@@ -51,8 +51,8 @@ fn express(messenger: &Messenger<Lane<Thread>>) -> Result<u8, Error> {
     end.map(|()| into[0])
 }
 
-/// Nothing of a message is exposed before its end, so a message that is forgotten before has offered nothing,
-/// whatever its pieces are: its receiver waits for what never comes, and is told so.
+/// Nothing of a message is exposed before its end, so a message that is leaked before its end exposes
+/// nothing, whatever its pieces are. Its receiver waits in vain, and gets an error.
 #[test]
 fn a_forgotten_message_exposes_nothing() {
     let sends = |messenger: &Messenger<Lane<Thread>>, buffer: &mut [u8]| {
@@ -66,7 +66,7 @@ fn a_forgotten_message_exposes_nothing() {
     assert!(matches!(Error::of(&got), Some(Cause::Deadlock { .. })), "{got:?}");
 }
 
-/// Memory that was given to the messenger stays as it was, whatever becomes of the handle.
+/// Memory that was given to the messenger is unchanged, even if the handle is leaked.
 #[test]
 fn a_forgotten_pending_leaves_its_memory_alone() {
     for forgotten in [false, true] {
@@ -90,8 +90,8 @@ fn a_forgotten_pending_leaves_its_memory_alone() {
     }
 }
 
-/// A scope that panics gives up its open messages before the buffer can change: the receiver has the old
-/// bytes, or learns which rank gave up.
+/// A scope that panics gives up its open messages before the buffer can change: the receiver gets the old
+/// bytes, or an error that names the rank.
 #[test]
 fn a_scope_that_panics_gives_up_what_is_open() {
     let sends = |messenger: &Messenger<Lane<Thread>>, buffer: &mut [u8]| {
@@ -119,8 +119,8 @@ fn a_scope_that_panics_gives_up_what_is_open() {
     assert!(matches!(Error::of(&got), None | Some(Cause::Poisoned { by: Some(0) })), "{got:?}");
 }
 
-/// A CHEAPER piece goes with the end of its message. A message that was forgotten before has sent nothing,
-/// and its connection stays taken.
+/// A CHEAPER piece is sent at the end of its message. A message that was leaked before has sent nothing, and
+/// its connection stays busy.
 #[test]
 fn what_was_not_sent_yet_is_not_seen() {
     let sends = |messenger: &Messenger<Lane<Thread>>, buffer: &mut [u8]| {
@@ -135,7 +135,7 @@ fn what_was_not_sent_yet_is_not_seen() {
     assert_eq!(two(sends, |_| Ok(7)), Ok(7));
 }
 
-/// A receiver that forgets its message has the bytes that it got, and no second message at once.
+/// A receiver that leaks its message keeps the bytes that it got, and cannot receive a second message.
 #[test]
 fn a_forgotten_receiver_stays_busy() {
     let sends = |messenger: &Messenger<Lane<Thread>>, _: &mut [u8]| {
@@ -155,8 +155,8 @@ fn a_forgotten_receiver_stays_busy() {
     assert_eq!(two(sends, receives), Ok(OLD));
 }
 
-/// `Rank` gives out nothing that could be forgotten: when `send` returns, the receiver has the bytes whatever
-/// becomes of the buffer.
+/// `Rank` returns nothing that could be leaked: when `send` returns, the receiver has the bytes, even if the
+/// buffer changes.
 #[test]
 fn a_rank_has_nothing_to_forget() {
     for bytes in [100, 64 << 10, LARGE] {

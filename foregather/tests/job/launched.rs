@@ -1,8 +1,8 @@
-//! Ranks that are processes, under the launcher behind `foregather run`.
+//! Ranks that are processes, under the launcher of `foregather run`.
 use crate::programs::program;
 use std::process::{Command, Output, Stdio};
 
-/// A command without the variables of another launcher around these tests.
+/// Returns a command without the variables of another launcher that runs these tests.
 fn command(words: &[String]) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::null());
@@ -14,7 +14,7 @@ fn command(words: &[String]) -> Command {
     command
 }
 
-/// Runs a job of `size` ranks; returns its exit code, and its output.
+/// Runs a job of `size` ranks; returns its exit code and its output.
 pub(crate) fn run(size: u32, case: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = command(&program("launcher"));
     command.envs([("TEST_SIZE", size.to_string()), ("TEST_CASE", case.to_owned())]).envs(variables.iter().copied());

@@ -1,4 +1,4 @@
-//! Jobs that go well and jobs that do not: every wait ends, and every error names its culprit.
+//! Jobs that succeed and jobs that fail: every wait ends, and every error names the rank that caused it.
 mod culprit;
 mod failures;
 mod forgotten;
@@ -12,10 +12,10 @@ mod waits;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// No test lasts longer: a longer one has hung.
+/// The time limit of a test: a longer one is stuck.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Runs it on a thread of its own, and fails if that takes too long.
+/// Runs `act` on a thread of its own, and fails if that takes too long.
 fn bounded<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = channel();
     let worker = std::thread::spawn(move || sender.send(act()));

@@ -1,4 +1,4 @@
-//! Several jobs of one process, without a launcher.
+//! Several jobs in one process, without a launcher.
 use crate::bounded;
 use foregather::engine::{Cause, Error};
 use foregather::job;
@@ -21,7 +21,7 @@ fn a_job_within_a_job_is_refused_and_one_beside_it_is_not() {
     let ends = bounded(|| {
         job(2, |me| {
             let within = job(2, |me| me.barrier());
-            // A thread that a body starts is no rank.
+            // A thread that a body starts is not a rank.
             let beside = std::thread::scope(|threads| threads.spawn(|| job(2, |me| me.sum(1_u32))).join()).unwrap();
             me.barrier()?;
             Ok((within.unwrap_err().to_string(), beside))

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 const LARGE: usize = 8 << 20;
 
-/// A command line of this executable.
+/// Returns a command line for this executable.
 pub(crate) fn program(name: &str) -> Vec<String> {
     let name = format!("programs::{name}");
     let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
     [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
 }
 
-/// Writes a line at once: lines of several processes must not be mixed.
+/// Writes a line in one call, so that lines of several processes are not interleaved.
 fn say(line: &str) {
     use std::io::Write;
     std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
@@ -31,7 +31,7 @@ fn launcher() {
     std::thread::spawn(|| {
         std::thread::sleep(crate::LONG);
         eprintln!("the job has hung");
-        // Its ranks end with this process.
+        // Its ranks are killed with this process.
         exit(98);
     });
     let size = env::var("TEST_SIZE").unwrap().parse().unwrap();
@@ -102,7 +102,7 @@ fn nested() -> Result<(), Error> {
     .map(drop)
 }
 
-/// A launcher that must not be taken for one.
+/// A launcher's variables that must not be mistaken for a launcher.
 fn alone() -> Result<(), Error> {
     let results = job(2, |me| me.sum(me.size()))?;
     say(&format!("alone {results:?}"));
@@ -120,7 +120,7 @@ fn children() -> Result<(), Error> {
     .map(drop)
 }
 
-/// Each reports what it has heard before any of them goes away.
+/// Each reports what it has received before any of them exits.
 fn circle() -> Result<(), Error> {
     job(1, |me| {
         let end = me.receive(neighbours(me).1, &mut [0_u8]).map(drop);
@@ -130,7 +130,7 @@ fn circle() -> Result<(), Error> {
     .map(drop)
 }
 
-/// Ranks whose processes end at different times, when the job is over.
+/// Ranks whose processes exit at different times, after the job is over.
 fn early_exit() -> Result<(), Error> {
     let rank = job(1, |me| Ok(me.rank()))?[0];
     std::thread::sleep(Duration::from_millis(u64::from(rank) * 400));
@@ -138,14 +138,14 @@ fn early_exit() -> Result<(), Error> {
     Ok(())
 }
 
-/// An error of a body is no loss: the next job works.
+/// An error of a body is not a loss: the next job works.
 fn fails_then_works() -> Result<(), Error> {
     let end = job(1, |me| if me.rank() == 1 { me.send(9, &[0_u8]) } else { me.barrier() });
     say(&format!("first: {}", end.unwrap_err()));
     ring()
 }
 
-/// Rank 1 fails, in the way and at the point that the case names; the others report what they hear.
+/// Rank 1 fails in the way and at the point that the case names; the others report the errors they get.
 fn fails(case: &str) -> Result<(), Error> {
     let body = |me: &Communicator| {
         let end = body(case, me);
@@ -163,7 +163,7 @@ fn fails(case: &str) -> Result<(), Error> {
     job(1, body).map(drop)
 }
 
-/// One rank fails, and is the last to end, as a program that cleans up is.
+/// One rank fails, and is the last to exit, like a program that cleans up.
 fn culprit(case: &str) -> Result<(), Error> {
     let culprit: u32 = env::var("TEST_CULPRIT").unwrap().parse().unwrap();
     let mine = AtomicU32::new(u32::MAX);
@@ -190,7 +190,7 @@ fn culprit(case: &str) -> Result<(), Error> {
     end.map(drop)
 }
 
-/// Two jobs go well, and then a process dies without having left.
+/// Two jobs succeed, and then a process dies without having left.
 fn dies_afterwards() -> Result<(), Error> {
     job(1, Communicator::barrier)?;
     if job(1, |me| Ok(me.rank()))? == [1] {
@@ -199,7 +199,7 @@ fn dies_afterwards() -> Result<(), Error> {
     Ok(())
 }
 
-/// Rank 1 asks for a long message again and again until it has come.
+/// Rank 1 requests a long message again and again until it has arrived.
 fn receives_late(me: &Communicator) -> Result<(), Error> {
     if me.rank() == 0 {
         std::thread::sleep(Duration::from_millis(200));
@@ -238,17 +238,17 @@ fn body(case: &str, me: &Communicator) -> Result<(), Error> {
             if me.rank() == 2 {
                 std::thread::sleep(Duration::from_millis(300));
             }
-            // Rank 2 may still complete the first one, since the others have sent what it needs.
+            // Rank 2 may still complete the first call, because the others have sent what it needs.
             return (0..2).try_for_each(|_| me.sum_timeout(1_u32, Duration::from_millis(50)).map(drop));
         }
         "dies in sum" if victim => return me.sum(1_u32).map(drop),
-        // Its receiver computes, and so do the ranks that it waits for.
+        // Its receiver is computing, and so are the ranks for which that waits.
         "dies in send" | "dies in barrier" | "dies in sum" => std::thread::sleep(Duration::from_millis(400)),
         _ => {}
     }
     match case {
         "dies in sum" => drop(me.sum(1_u32)?),
-        // Rank 0 sends to it a message that it does not take, and rank 2 expects something.
+        // Rank 0 sends it a message that it does not receive, and rank 2 expects one from it.
         _ if next == 1 => me.send(next, &vec![0; LARGE])?,
         _ => drop(me.receive_vec::<u8>(before)?),
     }

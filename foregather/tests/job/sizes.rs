@@ -1,10 +1,10 @@
-//! Sender and receiver, or the ranks of a collective call, that do not agree about sizes.
+//! Ranks that disagree about sizes: sender and receiver, or the ranks of a collective call.
 use crate::bounded;
 use foregather::engine::{Cause, Error};
 use foregather::{Communicator, job};
 
-/// Rank 0 sends `sent` bytes and then three; returns rank 1's result of the first receive, and whether it
-/// gets the second.
+/// Rank 0 sends `sent` bytes and then three; returns rank 1's result of the first receive, and whether the
+/// second one succeeds.
 fn first(sent: usize, receive: impl Fn(&Communicator) -> Result<usize, Error> + Sync + Send + 'static) -> Result<usize, Error> {
     let mut ends = bounded(move || {
         job(2, |me| {
@@ -30,7 +30,7 @@ fn a_message_that_is_too_long_is_named_with_both_lengths_and_taken() {
         let text = end.unwrap_err().to_string();
         assert!(text.contains(&sent.to_string()) && text.contains('8'), "{text}");
         let end = first(sent, |me| me.exchange(0, &[0_u32; 40_000], &mut [0; 2]));
-        // Rank 0 does not receive, and leaves: the rank that is told first names it.
+        // Rank 0 does not receive, and leaves: the rank that gets the error first names it.
         assert!(matches!(Error::of(&end), Some(Cause::Length { .. } | Cause::Closed { peer: Some(0) })), "{end:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Calls that give up: what they say, and what is possible afterwards.
+//! Calls that time out: their errors, and what is possible afterwards.
 use crate::bounded;
 use crate::launched::run;
 use foregather::engine::{Cause, Error};
@@ -13,7 +13,7 @@ fn nap(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// One frame, several frames, one that stays in its sender's memory.
+/// One frame, several frames, and one that stays in its sender's memory.
 const SIZES: [usize; 5] = [0, 8, 100, 60_000, 3 << 20];
 
 #[test]
@@ -24,12 +24,12 @@ fn a_receive_that_timed_out_takes_nothing_and_is_called_again() {
                 let message: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
                 match me.rank() {
                     0 => {
-                        // Rank 1 has called several times.
+                        // Rank 1 has made several calls.
                         me.receive_vec::<u8>(1)?;
                         me.send(1, &message)?;
                         me.send(1, &[1_u8, 2, 3])
                     }
-                    // Its messages come while rank 1 waits for rank 0.
+                    // Its messages arrive while rank 1 waits for rank 0.
                     2 => me.send(1, &message).and_then(|()| me.send(1, &message)),
                     _ => {
                         let (mut into, mut polls) = (vec![0; bytes], 0);
@@ -52,7 +52,7 @@ fn a_receive_that_timed_out_takes_nothing_and_is_called_again() {
                         Ok(())
                     }
                 }?;
-                // All goes on.
+                // Everything continues.
                 me.sum(1_u32)
             })
         });
@@ -100,7 +100,7 @@ fn a_receive_ends_at_once_when_its_sender_has_gone_or_does_not_exist() {
 
 type Call = (&'static str, fn(&Communicator) -> Result<(), Error>);
 
-/// Each call that all ranks make, with a short timeout.
+/// Each collective call, with a short timeout.
 const TOGETHER: [Call; 4] = [
     ("`barrier`", |me| me.barrier_timeout(SHORT)),
     ("`sum`", |me| me.sum_timeout(1_u64, SHORT).map(drop)),
@@ -108,8 +108,8 @@ const TOGETHER: [Call; 4] = [
     ("`broadcast`", |me| me.broadcast_timeout(2, &mut [0_u8; 3], SHORT)),
 ];
 
-/// Rank 2 arrives late; the others have given up by then. Returns what the ranks were told, by rank, and the
-/// end of the job.
+/// Rank 2 arrives late, after the others have given up. Returns the errors of the ranks, in rank order, and
+/// the end of the job.
 fn late(call: fn(&Communicator) -> Result<(), Error>) -> (Vec<[Option<Error>; 2]>, Error) {
     bounded(move || {
         let told = Mutex::new(vec![[None, None]; 3]);
@@ -130,7 +130,7 @@ fn late(call: fn(&Communicator) -> Result<(), Error>) -> (Vec<[Option<Error>; 2]
 fn a_call_of_all_ranks_that_timed_out_ends_the_job_for_the_late_rank_too() {
     for (name, call) in TOGETHER {
         let (told, end) = late(call);
-        // The first of the two to give up ends the wait of the other one.
+        // The first of the two to give up ends the other one's wait.
         let gave_up = |told: &&[Option<Error>; 2]| told[0].as_ref().is_some_and(Error::is_timed_out);
         let [first, then] = told[..2].iter().find(gave_up).unwrap();
         let first = first.as_ref().unwrap();
@@ -138,7 +138,8 @@ fn a_call_of_all_ranks_that_timed_out_ends_the_job_for_the_late_rank_too() {
         assert!(what == name && waited_ns >= SHORT.as_nanos() as u64, "{first}");
         assert!(first.to_string().starts_with(&format!("{name}: rank {rank} timed out after ")), "{first}");
         assert!(matches!(then.as_ref().unwrap().cause(), Cause::Poisoned { by: Some(_) }), "{name}: {then:?}");
-        // The late rank is told which rank gave up, then or at its next call: a broadcast's root only sends.
+        // The late rank gets an error with the rank that gave up, at this call or the next one: a broadcast's
+        // root only sends.
         let heard = told[2].iter().flatten().next().unwrap();
         assert!(matches!(heard.cause(), Cause::Poisoned { by: Some(0 | 1) }), "{name}: {heard}");
         assert!(end.is_timed_out(), "{name}: {end}");
@@ -165,7 +166,7 @@ fn a_send_or_an_exchange_that_nobody_takes_gives_up() {
     let calls: [Call; 3] = [
         // It stays in its sender's memory.
         ("`send`", |me| me.send_timeout(1, &vec![1_u8; 1 << 20], SHORT)),
-        // Copies that find no more room.
+        // Copies for which there is no more room.
         ("`send`", |me| (0..1_000).try_for_each(|_| me.send_timeout(1, &[1_u8; 60_000], SHORT))),
         ("`exchange`", |me| me.exchange_timeout(1, &[1_u8], &mut [0_u8; 1], SHORT).map(drop)),
     ];
@@ -179,7 +180,7 @@ fn a_send_or_an_exchange_that_nobody_takes_gives_up() {
                     return end;
                 }
                 nap(LATE * 3);
-                // It may still complete a barrier that rank 0 had arrived at, and no second one.
+                // It may still complete a barrier at which rank 0 had arrived, but no second one.
                 let end = me.barrier().and_then(|()| me.barrier());
                 told.lock().unwrap().push(end.clone());
                 end

@@ -50,14 +50,14 @@ fn a_rank_may_send_to_itself() {
     assert_eq!(got, Ok(vec![true; 2]));
 }
 
-/// The ranks of the circle that every rank was told of.
+/// Returns the ranks of the deadlock that every rank's error named.
 fn circles(ranks: u32, act: impl Fn(&Communicator) -> Result<(), Error> + Sync + Send + 'static) -> Vec<Vec<u32>> {
     let heard = bounded(move || {
         let heard = Mutex::new(Vec::new());
         let end = job(ranks, |me| {
             let end = act(me);
             heard.lock().unwrap().push(end.clone());
-            // When all have heard of it: a rank that goes away is another error.
+            // After all have got the error: a rank that leaves causes another error.
             std::thread::sleep(Duration::from_millis(100));
             end
         });
@@ -75,8 +75,8 @@ fn circles(ranks: u32, act: impl Fn(&Communicator) -> Result<(), Error> + Sync +
     heard.iter().map(circle).collect()
 }
 
-/// The name of the call is one of the user's, and a call of all ranks says that another rank made another
-/// one.
+/// An error contains the user's names of the calls. For a collective call, it says that another rank made a
+/// different call.
 #[test]
 fn ranks_that_wait_for_each_other_are_told_in_which_calls() {
     let said = |of: fn(&Communicator) -> Result<(), Error>| {
@@ -107,8 +107,7 @@ fn ranks_that_wait_for_each_other_are_told_who_they_are() {
         let told = circles(ranks, move |me| me.receive(next(me), &mut [0_u8]).map(drop));
         assert_eq!(told, vec![all.clone(); ranks as usize]);
     }
-    // Collective calls that do not fit together, and one that waits for a message of a rank that is in such a
-    // call.
+    // Collective calls that do not match, and one that waits for a message of a rank in such a call.
     assert_eq!(circles(2, |me| if me.rank() == 0 { me.barrier() } else { me.sum(1_u32).map(drop) }), vec![vec![0, 1]; 2]);
     assert_eq!(
         circles(2, |me| if me.rank() == 0 { me.barrier() } else { me.receive(0, &mut [0_u8]).map(drop) }),
@@ -119,7 +118,7 @@ fn ranks_that_wait_for_each_other_are_told_who_they_are() {
 #[test]
 #[ignore = "takes 4 GiB; the same with less to keep is in conformance/tests/messages.rs"]
 fn senders_that_may_keep_no_more_are_told_who_they_are() {
-    // Each sends more than the other may keep before it receives: two pieces of 600 MiB, and a third.
+    // Each sends more than the other may store before it receives: two pieces of 600 MiB, and a third.
     let told = circles(2, |me| {
         let piece = vec![0_u8; 600 << 20];
         (0..3).try_for_each(|_| me.send(1 - me.rank(), &piece))

@@ -1,4 +1,5 @@
-//! A waiting policy from outside, as one small file, runs in every world: threads and simulated processors.
+//! A waiting policy from outside of the library, in one small file, runs in every world: threads and
+//! simulated processors.
 mod doubling;
 
 use doubling::Doubling;
@@ -10,7 +11,7 @@ use foregather::threads;
 const MEMBERS: u32 = 4;
 const EPISODES: u32 = 200;
 
-/// Meets by the new policy; odd ranks compute for longer.
+/// Waits at the barrier with the new policy; odd ranks compute for longer.
 async fn meet<C: Cpu>(group: &Group<C>, cpu: C, rank: Rank) -> Result<Snapshot, Error> {
     let mut member = group.member_by(cpu, rank, Waiter::by(Box::new(Doubling::new())))?;
     for _ in 0..EPISODES {
@@ -20,7 +21,7 @@ async fn meet<C: Cpu>(group: &Group<C>, cpu: C, rank: Rank) -> Result<Snapshot, 
     Ok(member.account().snapshot())
 }
 
-/// Each wait is accounted for, and the policy never yields.
+/// Checks that each wait is accounted for, and that the policy never yields.
 fn check(all: &[Snapshot]) -> Snapshot {
     let total = all.iter().copied().reduce(Snapshot::plus).unwrap();
     let waits = total.last + total.first_look + total.spun + total.parked;

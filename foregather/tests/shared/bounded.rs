@@ -1,12 +1,12 @@
-//! No test hangs: a test that does not end ends the process.
+//! No test hangs: a test that does not end kills the process.
 use std::process::exit;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long a test may take on a machine that does other things, too.
+/// How long a test may take on a machine under background load.
 const LONG: Duration = Duration::from_secs(90);
 
-/// Runs `act` within bounds.
+/// Runs `act` with a time limit.
 pub(crate) fn bounded<R>(act: impl FnOnce() -> R) -> R {
     let (done, over) = channel::<()>();
     let watch = std::thread::spawn(move || {

@@ -1,11 +1,11 @@
-//! Calls that ranks make together, or should.
+//! Calls that ranks make together, or must make together.
 use crate::bounded::bounded;
 use foregather::engine::Cause;
 use foregather::{Error, Shared, shared};
 
 type Call = fn(&Shared<'_>) -> Result<(), Error>;
 
-/// The calls that a rank makes together with the others.
+/// The collective calls of a rank.
 const CALLS: [Call; 12] = [
     |me| me.barrier(),
     |me| me.sum(1_u64).map(|_| ()),
@@ -128,7 +128,7 @@ fn one_within_another_is_a_group_of_its_own() {
                 Ok((0..3).map(|at| cells.get(at)).sum::<u64>())
             })?;
             assert_eq!(inner, [21; 3]);
-            // Refused within a lock, too: the call waits for no rank outside.
+            // Refused inside a lock as well: the call waits for no other rank.
             let inner = value.with(|value| {
                 let inner = shared(2, |inner| inner.sum(4_u64))?;
                 *value += inner[0];

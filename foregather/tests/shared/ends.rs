@@ -1,4 +1,4 @@
-//! A rank ends, in any way and at any point: all others learn which rank it was, wherever they wait.
+//! A rank ends, in any way and at any point: all other ranks get its number, wherever they wait.
 use crate::bounded::bounded;
 use crate::panics::panic_of;
 use crate::views::behind_views;
@@ -6,7 +6,7 @@ use foregather::engine::Cause;
 use foregather::{Error, Shared, shared};
 use std::sync::Mutex;
 
-/// Steps of the program below, before each of which a rank may end.
+/// The steps of the program below; a rank may end before each.
 pub(crate) const STEPS: u32 = 8;
 
 /// The errors that name rank 1.
@@ -23,7 +23,7 @@ pub(crate) fn on_purpose() -> Error {
     Cause::Refused { why: "on purpose".to_owned() }.into()
 }
 
-/// Goes through all steps, unless it ends before.
+/// Runs all steps, unless it ends before.
 pub(crate) fn program(me: &Shared<'_>, mut ends_before: impl FnMut(u32) -> Option<Result<u64, Error>>) -> Result<u64, Error> {
     let mut step = 0;
     macro_rules! step {
@@ -57,8 +57,8 @@ pub(crate) fn program(me: &Shared<'_>, mut ends_before: impl FnMut(u32) -> Optio
 #[test]
 fn the_others_name_a_rank_that_ends_in_any_way_at_any_point() {
     for (step, how) in (0..STEPS).flat_map(|step| [End::Returns, End::Errs, End::Panics].map(|how| (step, how))) {
-        // Behind views a rank that touches memory when another one fails ends its process, which is this one:
-        // `lost` tests that.
+        // With separate memories, a rank that accesses memory when another one fails ends its process, which
+        // is this one: `lost` tests that.
         if behind_views() && how != End::Returns && (2..=5).contains(&step) {
             continue;
         }
@@ -94,7 +94,7 @@ fn the_others_name_a_rank_that_ends_in_any_way_at_any_point() {
         }
         let heard = heard.into_inner().unwrap();
         assert_eq!(heard.len(), 2);
-        // Behind the last call it ends for itself.
+        // After the last call it ends on its own.
         for end in heard.iter().filter(|_| !last) {
             assert!(NAMED.contains(Error::of(end).unwrap()), "{how:?} before step {step}: {end:?}");
         }
@@ -106,7 +106,7 @@ fn a_rank_that_waits_again_after_an_error_hangs_nowhere() {
     let heard = Mutex::new(vec![]);
     let end = bounded(|| {
         shared(3, |me| {
-            // Behind views the end may overtake the others' allocation.
+            // With separate memories, the end may overtake the others' allocation.
             let value = me.locked::<u64>();
             if me.rank() == 2 {
                 return Err(on_purpose());
@@ -117,7 +117,7 @@ fn a_rank_that_waits_again_after_an_error_hangs_nowhere() {
                     [me.barrier(), me.sum(1_u32).map(|_| ()), me.array::<u8>(9).map(|_| ()), me.locked::<u8>().map(|_| ())];
                 heard.lock().unwrap().extend(ends);
             }
-            // It waits for no rank, or learns of the end.
+            // It waits for no rank, or gets the error.
             value.and_then(|value| value.with(|value| *value += 1))
         })
     });

@@ -1,4 +1,4 @@
-//! Programs whose results must equal those of one thread with the same numbers.
+//! Programs whose results must equal those of one thread for the same input.
 use crate::bounded::bounded;
 use foregather::engine::SplitMix;
 use foregather::shared;
@@ -12,7 +12,7 @@ fn serial_life(field: &[Vec<u8>], turns: usize) -> Vec<Vec<u8>> {
     now
 }
 
-/// The next state of a row, on a torus.
+/// Returns the next state of a row, on a torus.
 fn step(above: &[u8], row: &[u8], below: &[u8]) -> Vec<u8> {
     let width = row.len();
     let column = |x: usize| above[x % width] + row[x % width] + below[x % width];

@@ -1,5 +1,4 @@
-//! Ranks that are processes: the same program, with one rank that is killed or ends in another way at any
-//! point.
+//! Ranks that are processes run the same program, and one rank is killed or ends in another way at any point.
 use crate::ends::{STEPS, on_purpose, program};
 use foregather::processes::launch::spawn::{self, SpawnPlan};
 use foregather::processes::ofi::Provider;
@@ -9,21 +8,21 @@ use std::env;
 use std::process::{Command, Stdio, exit};
 use std::time::Duration;
 
-/// Ranks of a job; the one in the middle ends.
+/// The ranks of a job; the one in the middle ends.
 const SIZE: u32 = 3;
-/// No job of these tests lasts longer: a longer one is ended, and has failed.
+/// The time limit of a job: a longer one is killed, and has failed.
 const LONG: Duration = Duration::from_secs(60);
-/// Instead of a step: while it has the lock.
+/// The step at which it ends while it holds the lock.
 const LOCKED: u32 = STEPS;
 
-/// A command line of this executable.
+/// Returns a command line for this executable.
 fn part(name: &str) -> Vec<String> {
     let name = format!("lost::{name}");
     let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
     [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
 }
 
-/// Runs a job in which rank 1 ends so at that step; returns its exit code and all ranks' output.
+/// Runs a job in which rank 1 ends in that way at that step; returns its exit code and all ranks' output.
 fn job(fabric: &str, name: &str, how: &str, step: u32) -> (Option<i32>, String) {
     let words = part("launcher");
     let mut command = Command::new(&words[0]);
@@ -43,8 +42,8 @@ fn job(fabric: &str, name: &str, how: &str, step: u32) -> (Option<i32>, String) 
     (done.status.code(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
 }
 
-/// All ranks but the one in the middle name it: by an error, or, at a load or store, by the last line of
-/// their process.
+/// Checks that all ranks but the one in the middle name it: in an error or, at a load or store, in the last
+/// line of their process.
 fn all_name_it(said: &str, how: &str, step: u32) {
     for rank in [0, 2] {
         let own = [format!("rank {rank} ended: "), format!("rank {rank} cannot ")];
@@ -93,7 +92,7 @@ fn survivors_name_a_rank_that_is_killed_over_any_fabric() {
     }
 }
 
-/// The fabrics that this machine has.
+/// Returns the fabrics of this machine.
 fn fabrics() -> Vec<&'static str> {
     match Provider::open("tcp", None) {
         Ok(_) => vec!["shm", "ofi:tcp"],
@@ -105,7 +104,7 @@ fn fabrics() -> Vec<&'static str> {
     }
 }
 
-/// Writes a line at once: lines of several processes must not be mixed.
+/// Writes a line in one call, so that lines of several processes are not interleaved.
 fn say(line: &str) {
     use std::io::Write;
     std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
@@ -136,7 +135,7 @@ fn ending(me: &Shared<'_>, how: &str, step: u32) -> Result<u64, Error> {
     })
 }
 
-/// A rank that ends, or hears of the end.
+/// A rank that ends, or gets the error.
 #[test]
 #[ignore = "a part of another test"]
 fn ends() {
@@ -160,7 +159,7 @@ fn processes_give_up_as_threads_do() {
     assert!(said.contains("waits 1: rank 0 has failed"), "{said}");
 }
 
-/// Rank 1 arrives when rank 0 has given up.
+/// Rank 1 arrives after rank 0 has given up.
 #[test]
 #[ignore = "a part of another test"]
 fn late() {
@@ -176,7 +175,7 @@ fn late() {
     exit(i32::from(end.is_err()));
 }
 
-/// Ranks that all end well: the launcher's size wins, and each gives one result.
+/// All ranks succeed: the launcher's size is used, and each rank returns one result.
 #[test]
 #[ignore = "a part of another test"]
 fn together() {
@@ -193,7 +192,7 @@ fn together() {
     });
     let (rank, size, sum) = sums.unwrap()[0];
     say(&format!("rank {rank}: [{size}], {sum}"));
-    // Again, with a memory of its own, after a job of messages between the two.
+    // Again, with a memory of its own, after a job with messages between the two.
     assert_eq!(foregather::job(2, |me| me.sum(1)).unwrap(), [SIZE]);
     let again = shared(2, |me| {
         let array = me.array::<u64>(1)?;
@@ -209,7 +208,7 @@ fn launcher() {
     std::thread::spawn(|| {
         std::thread::sleep(LONG);
         eprintln!("the job has not come to its end within {LONG:?}");
-        // Its ranks end with this process.
+        // Its ranks are killed with this process.
         exit(98);
     });
     let program = part(&env::var("TEST_PART").unwrap()).into_iter().map(Into::into).collect();

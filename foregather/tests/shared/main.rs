@@ -1,5 +1,5 @@
-//! Memory that ranks share: threads of this process, the same threads behind views, and processes under this
-//! project's launcher.
+//! Memory that ranks share: threads of this process, the same threads with separate memories, and processes
+//! under this project's launcher.
 mod bounded;
 mod calls;
 mod ends;

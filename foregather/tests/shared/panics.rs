@@ -5,7 +5,7 @@ use foregather::{Error, shared};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-/// The text of a panic, which must come.
+/// Returns the text of a panic, which must occur.
 pub(crate) fn panic_of<R>(act: impl FnOnce() -> R) -> String {
     let panic = catch_unwind(AssertUnwindSafe(|| _ = act())).unwrap_err();
     panic.downcast::<String>().map_or_else(|panic| (*panic.downcast::<&str>().unwrap()).to_owned(), |text| *text)
@@ -63,7 +63,7 @@ fn those_who_wait_for_a_lock_whose_holder_panics_learn_of_it() {
                 };
                 assert_eq!(panic_of(wait), "on purpose");
             } else {
-                // It may have the lock before the rank that panics.
+                // It may get the lock before the rank that panics.
                 here.set(me.rank() as usize, 1);
                 let end = value.with(|_| ());
                 heard.lock().unwrap().push(end);
@@ -83,7 +83,7 @@ fn a_panic_within_a_lock_that_is_not_caught_ends_all_and_goes_on_here() {
     let said = bounded(|| {
         panic_of(|| {
             shared(3, |me| {
-                // Behind views the end may overtake the others' allocation.
+                // With separate memories, the end may overtake the others' allocation.
                 let value = me.locked::<u64>();
                 if me.rank() == 1 {
                     value.as_ref().unwrap().with(|_| panic!("on purpose"))?;

@@ -1,4 +1,4 @@
-//! Elements that do not exist.
+//! Elements that are out of bounds.
 use crate::bounded::bounded;
 use crate::panics::panic_of;
 use foregather::shared;

@@ -1,4 +1,4 @@
-//! Calls that give up: what they say, and what is possible afterwards.
+//! Calls that time out: their errors, and what is possible afterwards.
 use crate::bounded::bounded;
 use foregather::engine::Cause;
 use foregather::{Error, Shared, shared};
@@ -11,7 +11,7 @@ const LATE: Duration = Duration::from_millis(100);
 
 type Call = (&'static str, fn(&Shared<'_>) -> Result<(), Error>);
 
-/// Each call that all ranks make, with a short timeout.
+/// Each collective call, with a short timeout.
 const TOGETHER: [Call; 6] = [
     ("`barrier`", |me| me.barrier_timeout(SHORT)),
     ("`sum`", |me| me.sum_timeout(1_u64, SHORT).map(drop)),
@@ -41,7 +41,7 @@ fn a_call_of_all_ranks_that_timed_out_ends_it_for_the_late_rank_too() {
         let Cause::TimedOut { what, rank: 0, peer: Some(1), waited_ns } = *first.cause() else { panic!("{name}: {first}") };
         assert!(what == name && waited_ns >= SHORT.as_nanos() as u64, "{first}");
         assert!(matches!(then.cause(), Cause::Poisoned { by: Some(0) }), "{name}: {then}");
-        // The late rank is told which rank gave up, at this call or at its next one.
+        // The late rank gets an error with the rank that gave up, at this call or at its next one.
         let heard = told[1].iter().flatten().next().unwrap();
         assert!(matches!(heard.cause(), Cause::Poisoned { by: Some(0) }), "{name}: {heard}");
         assert!(end.as_ref().unwrap_err().is_timed_out(), "{name}: {end:?}");
@@ -55,7 +55,7 @@ fn a_lock_that_is_not_left_in_time_ends_the_wait_for_it() {
         shared(2, |me| {
             let value = me.locked::<u64>()?;
             if me.rank() == 1 {
-                // Where ranks have their own memory it cannot even leave the lock in order.
+                // If ranks have separate memories, it cannot even release the lock normally.
                 let left = value.with(|value| {
                     *value = 7;
                     sleep(LATE * 2);

@@ -1,9 +1,9 @@
-//! All kinds of values, and sums of them.
+//! All types of values, and sums of them.
 use crate::bounded::bounded;
 use crate::views::behind_views;
 use foregather::{Error, Shared, SharedElement, shared};
 
-/// One rank writes, in each of the ways, and all read, in each of them.
+/// One rank writes in each of the ways, and all read in each of the ways.
 fn travels<T: SharedElement + PartialEq + std::fmt::Debug>(me: &Shared<'_>, values: [T; 3]) -> Result<(), Error> {
     let (array, rows, locked) = (me.array::<T>(7)?, me.rows::<T>(2, 5)?, me.locked::<[T; 3]>()?);
     if me.rank() == me.size() - 1 {
@@ -47,7 +47,7 @@ fn all_kinds_of_numbers_and_arrays_of_them_travel() {
     .unwrap();
 }
 
-/// The combination by the collective operations of ranks that send messages.
+/// Combines the values like the collective operations of ranks that send messages.
 fn tree(values: &[f64]) -> f64 {
     let pairs = values.len() - (1 << values.len().ilog2());
     let mut places: Vec<f64> = values[..2 * pairs].chunks(2).map(|two| two[0] + two[1]).collect();
@@ -89,7 +89,7 @@ fn long_values_and_large_arrays_cost_no_stack_and_no_memory_before_they_are_touc
     let ends = bounded(|| {
         shared(2, |me| {
             let long = me.locked::<[u64; 100_000]>()?;
-            // Without userfaultfd there are few pages behind views.
+            // Without userfaultfd there are few pages for views.
             let large = me.array::<u64>(if behind_views() { 1 << 20 } else { 1 << 25 })?;
             long.with(|long| long[99_999] += 1)?;
             if me.rank() == 1 {
