@@ -1,5 +1,5 @@
-//! The cost of frames between two pinned threads, written directly over lanes: half a round trip, a stream,
-//! and a copy from memory to memory with and without help. For tuning; on a quiet machine, with `--release`.
+//! Measures the cost of frames between two pinned threads, directly over lanes: half a round trip, a stream,
+//! and a direct copy with and without help. For tuning; run it on an idle machine with `--release`.
 use foregather_host::{affinity, clock, pause::pause};
 use foregather_machine::{Address, Error, Fabric, Key, Nanos, block_on, exposing};
 use foregather_shm::{Lane, SegmentSpec, ShmFabric};
@@ -8,7 +8,7 @@ use foregather_thread::Thread;
 type Spinning = Lane<Thread>;
 
 const AT: [Address; 2] = [Address { rank: 0, lane: 0 }, Address { rank: 1, lane: 0 }];
-/// The best of this many batches counts.
+/// The fastest of this many batches is used.
 const BATCHES: u32 = 11;
 
 fn send(lane: &Spinning, to: Address, head: u32, bytes: &[u8]) -> Result<(), Error> {
@@ -41,7 +41,7 @@ fn receive(lane: &Spinning, into: &mut [u8]) -> u32 {
     head.unwrap_or(0)
 }
 
-/// Back and forth, `rounds` times.
+/// Sends back and forth, `rounds` times.
 fn ping_pong(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8]) -> Result<(), Error> {
     let rank = lane.here().rank;
     for turn in 0..2 * rounds {
@@ -54,7 +54,7 @@ fn ping_pong(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8]) -> Res
     Ok(())
 }
 
-/// One way, and a frame back when all have come.
+/// Sends one way, and one frame back after all have arrived.
 fn stream(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8]) -> Result<(), Error> {
     if lane.here().rank == 1 {
         for _ in 0..rounds {
@@ -69,7 +69,8 @@ fn stream(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8]) -> Result
     Ok(())
 }
 
-/// Announced, got and answered, back and forth. `help`: the waiting side takes part.
+/// Exposes, copies and acknowledges memory, back and forth. With `help`, the waiting side takes part in the
+/// copy.
 fn copies(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8], help: bool) -> Result<(), Error> {
     let rank = lane.here().rank;
     let peer = AT[1 - rank as usize];

@@ -1,6 +1,6 @@
-//! The cost of messages between two pinned threads, by each of their ways: half a round trip, and a stream.
-//! For tuning; on a quiet machine, with `--release`; with a number, for messages of that many bytes only. The
-//! `foregather` command's `measure messages` does it thoroughly.
+//! Measures the cost of messages between two pinned threads, for each protocol: half a round trip, and a
+//! stream. For tuning; run it on an idle machine with `--release`, and with a number to measure only messages
+//! of that many bytes. `foregather measure messages` measures this more thoroughly.
 use foregather_host::{affinity, clock};
 use foregather_machine::{Address, Error, Member, Nanos, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Settings};
@@ -9,7 +9,7 @@ use foregather_thread::Thread;
 
 type Ends = Messenger<Lane<Thread>>;
 
-/// The best of this many batches counts.
+/// The fastest of this many batches is used.
 const BATCHES: u32 = 11;
 /// From this size on pieces are received CHEAPER.
 const LARGE: usize = 4_096;

@@ -1,4 +1,4 @@
-//! The suite of all worlds, on the processor of a process, whose words other processes may map.
+//! Runs the suite of all worlds on the processor of a process, whose words other processes may map.
 use foregather_conformance::{PortProgram, Ports, World, barrier, broadcast, collective, cpu, harmonize, port, team};
 use foregather_host::affinity;
 use foregather_machine::{Address, Clock, Nanos, Rank, block_on};
@@ -33,7 +33,7 @@ fn processes_conform() {
     broadcast::all(&Processes);
 }
 
-/// Messengers of threads that wait by this policy.
+/// Messengers of threads that wait with this policy.
 struct Messengers(Policy);
 
 impl Ports for Messengers {

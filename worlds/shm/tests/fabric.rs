@@ -1,5 +1,4 @@
-//! Lanes between threads: frames in order, buffers, room, bells, exposed memory, and peers that talk
-//! nonsense.
+//! Lanes between threads: frame order, buffers, room, bells, exposed memory, and misbehaving peers.
 mod common;
 
 use common::{copies_are_refused, watchdog};
@@ -16,7 +15,7 @@ fn two() -> (Lane<Thread>, Lane<Thread>) {
     within(SegmentSpec::new(2, 1))
 }
 
-/// Two lanes that may read each other's memory, if the system lets them.
+/// Returns two lanes that may read each other's memory, if the system allows it.
 fn readable() -> Option<(Lane<Thread>, Lane<Thread>)> {
     let lanes = two();
     (!copies_are_refused(lanes.0.fabric())).then_some(lanes)
@@ -28,12 +27,12 @@ fn within(shape: SegmentSpec) -> (Lane<Thread>, Lane<Thread>) {
     (lane(A), lane(B))
 }
 
-/// A shape whose ways have one credit.
+/// Returns a shape whose channels have one credit.
 fn scarce() -> SegmentSpec {
     SegmentSpec { budget: 2 * 2 * 13_000, ..SegmentSpec::new(2, 1) }
 }
 
-/// Sleeps on its bell until `probe` finds something, and never spins: a lost wake-up hangs.
+/// Sleeps on its bell until `probe` returns something, and never spins, so that a lost wake-up hangs.
 fn asleep<T>(lane: &Lane<Thread>, mut probe: impl FnMut() -> Option<T>) -> T {
     loop {
         let armed = lane.cpu().prepare_park(lane.bell());
@@ -186,12 +185,12 @@ fn get(by: &Lane<Thread>, from: Address, key: Key, into: &mut [&mut [u8]]) -> Re
     block_on(by.get(from, key, into))
 }
 
-/// Cuts into pieces of `step` bytes, some of them empty.
+/// Splits the bytes into pieces of `step` bytes, some of them empty.
 fn cut(bytes: &[u8], step: usize) -> Vec<&[u8]> {
     bytes.chunks(step).flat_map(|piece| [piece, &[]]).collect()
 }
 
-/// From 0 bytes to some chunks, with one piece, some, and more than a list holds itself.
+/// From 0 bytes to several chunks, with one piece, with several, and with more than a list contains itself.
 #[test]
 fn exposed_memory_arrives_with_and_without_help() {
     watchdog();
@@ -222,7 +221,7 @@ fn exposed_memory_arrives_with_and_without_help() {
     }
 }
 
-/// The exposing side takes part in each of many copies, and both sides have their share.
+/// The exposing side takes part in each of many copies, and both sides do their share.
 #[test]
 fn both_sides_copy_at_once() {
     watchdog();
@@ -288,7 +287,7 @@ fn only_so_many_memories_are_exposed_at_a_time_and_places_are_used_again() {
     block_on(exposing(&a, async |lent| (0..64).for_each(|_| _ = lent.expose(&[b"z"]).unwrap())));
 }
 
-/// `unexpose` waits for readers, so afterwards the memory can be used again: every copy is whole or refused.
+/// `unexpose` waits for readers, so the memory can be reused afterwards: every copy is complete or refused.
 #[test]
 fn nobody_reads_after_conceal() {
     watchdog();

@@ -1,5 +1,5 @@
-//! Groups and teams of processes: they meet, and the others tell apart a member that is killed, is stopped or
-//! leaves in peace.
+//! Groups and teams of processes: they wait at barriers, and the others distinguish a member that is killed,
+//! is stopped or leaves normally.
 mod common;
 
 use common::{LONG, arguments, child, watchdog};
@@ -21,8 +21,8 @@ const SIZE: u32 = 4;
 const VICTIM: Rank = 2;
 const KINDS: [Algorithm; 3] = [Algorithm::Central, Algorithm::Dissemination, Algorithm::Tree];
 
-/// Lines before the group's: process numbers by rank, the count of arrivals, and the victim's word that it
-/// waits to be killed.
+/// Lines before the group's: PIDs by rank, the count of arrivals, and the word in which the victim reports
+/// that it waits to be killed.
 const CONTROL: usize = 3;
 const PROCESSES: usize = 0;
 const COME: usize = 1;
@@ -32,7 +32,7 @@ fn segment(lines: usize) -> Arc<Segment> {
     Arc::new(Segment::of_lines(CONTROL + lines).unwrap())
 }
 
-/// The control lines, and the group's or the team's.
+/// Returns the control lines, and the lines of the group or the team.
 fn parts(segment: &Arc<Segment>) -> (SharedLines<Word>, SharedLines<Word>) {
     segment.lines().split(CONTROL)
 }
@@ -55,7 +55,7 @@ fn open(process: Pid) -> OwnedFd {
     pidfd_open(process, PidfdFlags::empty()).unwrap()
 }
 
-/// The processor of a child that watches all the others, or its parent alone.
+/// Returns the processor of a child that watches all the others, or only its parent.
 fn watching(all: bool, rank: Rank, control: &SharedLines<Word>) -> Process {
     if !all {
         return Watch::parent(0).unwrap().process();
@@ -63,13 +63,13 @@ fn watching(all: bool, rank: Rank, control: &SharedLines<Word>) -> Process {
     let number = |other: Rank| &control[PROCESSES][other as usize];
     until(|| (1..SIZE).all(|other| number(other).load() != 0));
     let siblings = (1..SIZE).filter(|&other| other != rank).map(|other| {
-        // They are their parent's to reap, so their numbers stay theirs as long as it lives.
+        // Only their parent can reap them, so they keep their PIDs as long as it lives.
         (other, open(Pid::from_raw(number(other).load() as i32).unwrap()))
     });
     Watch::all(siblings.chain([(0, open(getppid().unwrap()))])).process()
 }
 
-/// Meets `times` times, and checks that no member leaves before all have come.
+/// Waits `times` times, and checks that no member leaves before all have arrived.
 fn meet(cpu: &Process, member: &mut foregather_barrier::BarrierMember<Process>, come: &Word, times: u32) -> Result<(), Error> {
     for episode in 1..=times {
         cpu.fetch_add(come, 1);
@@ -111,7 +111,7 @@ fn member() {
     assert!(names(&end, culprit.parse().unwrap()), "rank {rank}: {end:?}");
 }
 
-/// The other members as processes.
+/// Starts the other members as processes.
 fn children(test: &str, segment: &Arc<Segment>, told: &[&str], size: u32) -> Vec<Child> {
     let told =
         |rank: Rank| -> Vec<String> { [rank.to_string()].into_iter().chain(told.iter().map(|&word| word.to_owned())).collect() };
@@ -122,7 +122,7 @@ fn children(test: &str, segment: &Arc<Segment>, told: &[&str], size: u32) -> Vec
     children
 }
 
-/// The processor of rank 0, which has the others' descriptors.
+/// Returns the processor of rank 0, which has the others' descriptors.
 fn watching_children(children: &[Child]) -> Process {
     Watch::all((1..).zip(children).map(|(rank, child)| (rank, child.pidfd().try_clone_to_owned().unwrap()))).process()
 }
@@ -157,8 +157,8 @@ fn processes_meet() {
     }
 }
 
-/// Rank 0 watches all; the others watch all, or their parent alone, which then tells them which member it has
-/// lost.
+/// Rank 0 watches all; the others watch all, or only their parent, which then reports to them which member it
+/// has lost.
 #[test]
 fn a_killed_member_is_an_error_of_all_others_that_names_it() {
     watchdog();
@@ -177,7 +177,7 @@ fn a_killed_member_is_an_error_of_all_others_that_names_it() {
                 sleep(Duration::from_millis(20));
                 drop(victim);
             });
-            // Whether this member has noticed it, or another one before.
+            // Either this member has detected it, or another one did first.
             let end = block_on(member.wait());
             assert!(lost(&end), "{kind:?} {name} {watch}: {end:?}");
             killer.join().unwrap();
@@ -209,8 +209,8 @@ fn a_stopped_member_is_not_lost_but_late() {
     all_well(others);
 }
 
-/// Member 2 leaves by itself before its process ends. Only its parent in the tree needs it; member 1 waits on
-/// for that parent.
+/// Member 2 leaves on its own before its process exits. Only its parent in the tree needs it; member 1 keeps
+/// waiting for that parent.
 #[test]
 fn the_end_of_a_process_whose_member_has_left_is_no_news() {
     watchdog();

@@ -1,4 +1,4 @@
-//! Each of the kernel's ways to wait, between threads and between processes.
+//! Each of the kernel's blocking primitives, between threads and between processes.
 mod common;
 
 use common::{LONG, arguments, child, watchdog};
@@ -21,7 +21,7 @@ fn soon() -> WaitContext {
     WaitContext::new("test", 0).until(clock::now() + LONG)
 }
 
-/// The turns go to and fro; checks by a word that they alternate.
+/// Passes turns back and forth, and checks with a word that they alternate.
 fn take_turns(segment: &Segment, mine: &dyn Semaphore, theirs: &dyn Semaphore, first: bool) {
     for round in 0..ROUNDS {
         if first {

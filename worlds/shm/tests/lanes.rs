@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const ROUNDS: u32 = 20;
 
-/// How lanes are made; each is on a thread of its own.
+/// How lanes are created; each is on a thread of its own.
 #[derive(Clone, Copy)]
 struct How {
     /// Whether each rank is a process of its own.
@@ -25,7 +25,7 @@ impl How {
     fn shape(self, program: Program) -> SegmentSpec {
         let shape = SegmentSpec { direct: self.direct, ..SegmentSpec::new(program.ranks(), program.lanes()) };
         let ways = (shape.ranks * shape.lanes).pow(2) as usize;
-        // A way with three buffers and their slots.
+        // A channel with three buffers and their slots.
         if self.scarce { SegmentSpec { budget: ways * 24_000, ..shape } } else { shape }
     }
 }

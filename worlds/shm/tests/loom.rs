@@ -1,4 +1,4 @@
-//! Every interleaving of the races in `src/fabric/README.md` that are within a ring or a duel. Run with
+//! Every interleaving of the races in `src/fabric/README.md` that are inside a ring or a duel. Run with
 //! `RUSTFLAGS="--cfg loom"`.
 #![cfg(loom)]
 #![allow(dead_code, reason = "of the sources a part is tried")]
@@ -8,7 +8,7 @@ mod duel;
 #[path = "../src/fabric/ring.rs"]
 mod ring;
 
-/// In place of the module of that name elsewhere.
+/// Replaces the module of that name.
 mod primitive {
     pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -44,7 +44,7 @@ fn first_byte(slot: &Slot) -> u8 {
     slot.bytes.with(|bytes| unsafe { (*bytes)[0] })
 }
 
-/// Three frames through two slots: the third one must wait for a release, and is of the second lap.
+/// Three frames through two slots: the third one must wait for a release, and belongs to the second lap.
 #[test]
 fn frames_arrive_in_order_and_no_slot_is_written_while_it_is_read() {
     loom::model(|| {
@@ -76,7 +76,7 @@ fn frames_arrive_in_order_and_no_slot_is_written_while_it_is_read() {
     });
 }
 
-/// One frame is published by `publish`, which is wrong in one way or another.
+/// Publishes one frame with `publish`, which is wrong in some way.
 fn misuse(publish: fn(&Way)) {
     loom::model(move || {
         let way = Way::new();
@@ -97,7 +97,7 @@ fn write(way: &Way) {
     way.slots[0].bytes.with_mut(|bytes| unsafe { (*bytes)[0] = 7 });
 }
 
-/// A negative control: the word is not released.
+/// A negative control: the word is stored without release ordering.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_word_that_is_stored_relaxed_shows_bytes_too_early() {
@@ -107,7 +107,7 @@ fn a_word_that_is_stored_relaxed_shows_bytes_too_early() {
     });
 }
 
-/// The second control: the word comes first.
+/// The second control: the word is stored first.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_word_that_is_stored_before_the_bytes_shows_them_too_early() {
@@ -126,7 +126,7 @@ fn a_word_that_is_released_after_the_bytes_shows_them() {
     });
 }
 
-/// A sender of three frames through two slots; the receiver reads the first.
+/// Sends three frames through two slots; the receiver reads the first.
 fn third(send: fn(&Sending, &Way)) {
     loom::model(move || {
         let way = Way::new();
@@ -152,14 +152,14 @@ fn a_sender_looks_for_a_release_before_it_uses_a_slot_again() {
     third(|sending, way| assert!(sending.send(way.ring(), 0, 1, &[8]).is_ok()));
 }
 
-/// The negative control of race 2: the sender writes without asking what was released.
+/// The negative control of race 2: the sender writes without checking what was released.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_slot_that_is_used_again_without_a_look_is_found() {
     third(|_, way| write(way));
 }
 
-/// Race 6: a sender that leaves. A receiver that sees it finds its last frame.
+/// Race 6: a sender leaves. A receiver that sees this must find its last frame.
 fn leave(frame_first: bool) {
     loom::model(move || {
         let (way, left) = (Way::new(), Arc::new(AtomicU32::new(0)));
@@ -187,7 +187,7 @@ fn who_sees_that_a_sender_has_left_finds_its_last_frame() {
     leave(true);
 }
 
-/// The negative control: the sender says that it has left, and then sends.
+/// The negative control: the sender reports that it has left, and then sends.
 #[test]
 #[should_panic(expected = "its last frame is lost")]
 fn a_sender_that_leaves_before_its_last_frame_is_found() {
@@ -196,7 +196,8 @@ fn a_sender_that_leaves_before_its_last_frame_is_found() {
 
 const CHUNKS: u32 = 3;
 
-/// A getter and a helper share the chunks of a copy; the getter reads all of them as soon as `finished`.
+/// A getter and a helper share the chunks of a copy; the getter reads all of them as soon as `finished`
+/// returns true.
 fn copy(finished: fn(&Duel, u32) -> bool) {
     loom::model(move || {
         let shared = Arc::new((Duel::new(), [0, 1, 2].map(|_| UnsafeCell::new(0_u8))));
@@ -242,8 +243,8 @@ fn a_getter_that_does_not_wait_for_its_helper_returns_too_early() {
     copy(|_, _| true);
 }
 
-/// Race 9: two copies, one after the other. The getter writes the list before each; the helper reads it in a
-/// claim, or before.
+/// Race 9: two copies, one after another. The getter writes the list before each; the helper reads it inside
+/// a claim or before it.
 fn lists(read_first: bool) {
     loom::model(move || {
         let shared = Arc::new((Duel::new(), UnsafeCell::new(0_u32)));
@@ -289,10 +290,10 @@ fn a_list_that_is_read_before_the_claim_changes() {
     lists(true);
 }
 
-/// Chunks of a copy and slots of a stage: the second chunk needs the slot of the first.
+/// The chunks of a copy, which share the slots of a stage: the second chunk needs the slot of the first.
 const STAGED: u32 = 2;
 
-/// Race 13: a helper stages chunks in one slot, which the getter empties and then `raise`s the limit for.
+/// Race 13: a helper stages chunks in one slot. The getter empties it and then raises the limit with `raise`.
 fn stage(raise: fn(&Duel, u32), before_it_empties: bool) {
     loom::model(move || {
         let shared = Arc::new((Duel::new(), UnsafeCell::new(0_u32)));

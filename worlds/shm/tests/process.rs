@@ -57,7 +57,7 @@ fn processes_hand_over_and_a_killed_one_is_noticed() {
         let end = wait(&cpu, policy, &segment, 1, 201);
         assert!(lost(&end, 1), "{policy:?}: {end:?}");
         killer.join().unwrap();
-        // Its acts before its death still count.
+        // Its writes before its death still count.
         wait(&cpu, policy, &segment, 1, 200).unwrap();
     }
 }
@@ -66,7 +66,7 @@ fn processes_hand_over_and_a_killed_one_is_noticed() {
 #[ignore = "runs in a child process of the next test, as the one that is killed"]
 fn parent() {
     if arguments().is_some() {
-        // Not a `Child` of the library: the kernel would kill that together with this process.
+        // Not a `Child` of the library, which the kernel would kill together with this process.
         command("orphan").spawn().unwrap().wait().unwrap();
     }
 }
@@ -143,7 +143,7 @@ fn asleep_then_busy() {
     }
 }
 
-/// Other programs may hold the processors, so the test asks until it has seen the wanted state.
+/// Other programs may hold the processors, so the test polls until it has seen the wanted state.
 #[test]
 fn a_running_thread_of_another_process_is_told_from_a_sleeping_one() {
     watchdog();

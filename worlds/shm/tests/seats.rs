@@ -1,5 +1,6 @@
-//! Seats of processes that cannot read each other's `/proc`, or that number processes in another way: a
-//! living one is never taken for dead, a dead one is named, and where nothing can be known an error says so.
+//! Slots of processes that cannot read each other's `/proc`, or that have different PIDs for the same
+//! process: a live one is never reported dead, a dead one is named, and if nothing can be known, an error
+//! says so.
 mod common;
 
 use common::{arguments, child_with, watchdog};
@@ -12,16 +13,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The seats: this process, the child, and one whose process dies.
+/// The slots: this process, the child, and one whose process dies.
 const SEATS: usize = 3;
 const HERE: Rank = 0;
 const THERE: Rank = 1;
 const VICTIM: Rank = 2;
-/// The words of the last line: what the child has seen, and that it may go on.
+/// The words of the last line: what the child has seen, and that it may continue.
 const SEEN: usize = 0;
 const GO: usize = 1;
 
-/// What a process sees of another one, as a number in a word.
+/// What a process finds out about another one, as a number in a word.
 const ALIVE: u32 = 1;
 const LOST: u32 = 2;
 const UNSEEN: u32 = 3;
@@ -32,7 +33,7 @@ fn memory(segment: &Arc<Segment>) -> (Seats, foregather_machine::SharedLines<for
     (Seats::over(seats), words)
 }
 
-/// Looks at one rank for that long, and ends with the first error.
+/// Watches one rank for that long, and returns the first error.
 fn see(seats: &Seats, rank: Rank, span: Nanos) -> u32 {
     let (cpu, word) = (Watch::seats(seats, rank..rank + 1).process(), foregather_thread::Word::zero());
     let (why, until) = (WaitContext::new("test", HERE).of(rank), clock::now() + span);
@@ -92,7 +93,7 @@ fn victim_child() {
     std::thread::sleep(Duration::from_secs(60));
 }
 
-/// A way to start a program where it sees less.
+/// A way to start a program in an environment where it sees less.
 struct Place {
     name: &'static str,
     wrapper: &'static [&'static str],
@@ -112,7 +113,7 @@ const OTHER_NAMESPACES: [Place; 2] = [
     Place { name: "pid namespace", wrapper: &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"] },
 ];
 
-/// The reason why such a place cannot be made here.
+/// Returns why such an environment cannot be created here.
 fn cannot(place: &Place) -> Option<String> {
     if !geteuid().is_root() {
         return Some("it needs root".to_owned());
@@ -126,7 +127,7 @@ fn cannot(place: &Place) -> Option<String> {
     }
 }
 
-/// A child in such a place, which watches this process and the victim.
+/// Starts a child in such an environment, which watches this process and the victim.
 fn watching(place: &Place, segment: &Arc<Segment>) -> Child {
     common::child_in(place.wrapper, "watching_child", segment.fd(), &[place.name.split(' ').next().unwrap().to_owned()])
 }
@@ -135,8 +136,8 @@ fn kill(child: &Child) {
     pidfd_send_signal(child.pidfd(), Signal::KILL).unwrap();
 }
 
-/// What both sides see: the child of this process, of a victim before and after its death; and this process
-/// of the child before and after its death.
+/// Returns what both sides see: the child of this process, and of a victim before and after its death; and
+/// this process of the child before and after its death.
 fn seen_in(place: &Place) -> ([u32; 3], [u32; 2]) {
     let segment = Arc::new(Segment::of_lines(SEATS + 1).unwrap());
     let (seats, words) = memory(&segment);

@@ -1,5 +1,5 @@
-//! A fabric between processes: frames and memory cross, deaths are noticed, strangers are refused, garbage
-//! does no harm, and much room costs little memory.
+//! A fabric between processes: frames and memory are transferred, deaths are detected, other processes are
+//! refused, garbage does no harm, and a large fabric uses little memory.
 mod common;
 
 use common::{LONG, child_with, copies_are_refused, inherited, watchdog};
@@ -28,7 +28,7 @@ fn lane(exchange: &Arc<ShmFabric>, at: Address, cpu: Process) -> Lane<Process> {
     exchange.lane(cpu, at).unwrap()
 }
 
-/// Waits asleep; `help`: takes part in copies meanwhile, awake.
+/// Waits by sleeping or, with `help`, takes part in copies meanwhile without sleeping.
 fn wait<T>(lane: &Lane<Process>, help: bool, mut probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
     let why = WaitContext::new("test", lane.here().rank).until(clock::now() + LONG);
     loop {
@@ -204,7 +204,7 @@ fn whatever_is_no_exchange_of_this_version_is_refused() {
     assert!(ShmFabric::attach(segment.fd().try_clone_to_owned().unwrap()).unwrap_err().to_string().contains("somebody else's"));
 }
 
-/// How much memory it takes by now, in KiB.
+/// Returns how much memory it uses by now, in KiB.
 fn touched(exchange: &ShmFabric) -> u64 {
     fstat(exchange.fd().as_fd()).unwrap().st_blocks as u64 / 2
 }
@@ -224,14 +224,14 @@ fn sixty_four_ranks_of_four_lanes_take_memory_only_where_they_send() {
             receiver.release(sender.here());
         }
     }
-    // A way takes a page or two of its ring and at most three buffers.
+    // A channel uses a page or two of its ring and at most three buffers.
     assert!(touched(&exchange) < 1_024 + 256 * 5 * 4, "{} KiB", touched(&exchange));
     let size = fstat(exchange.fd()).unwrap().st_size;
     assert!(size < (1 << 30) + (20 << 20), "at most {size} bytes");
 }
 
-/// A hostile peer writes anything anywhere, behind the first page: calls fail or give nonsense, and that is
-/// all.
+/// A hostile peer writes anything anywhere after the first page: calls fail or return garbage, and nothing
+/// else happens.
 #[test]
 fn garbage_in_the_memory_does_no_harm() {
     watchdog();
@@ -269,7 +269,7 @@ fn garbage_in_the_memory_does_no_harm() {
         }
         let mut into = vec![0; 40_000];
         let _ = key.map(|key| block_on(b.get(A, key, &mut [&mut into])));
-        // A wait for readers or helpers that never existed must end, too.
+        // A wait for readers or helpers that never existed must end as well.
         a.cpu().poison(a.bell());
         b.cpu().poison(b.bell());
         let _ = key.map(|key| a.unexpose(key));

@@ -20,7 +20,7 @@ pub(crate) fn copies_are_refused(fabric: &ShmFabric) -> bool {
 pub(crate) const LONG: Nanos = Nanos::from_ms(60_000);
 const ARGUMENT: &str = "FOREGATHER_TEST_CHILD";
 
-/// This test program again, running one ignored test.
+/// Returns a command that runs this test program again with one ignored test.
 pub(crate) fn command(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
@@ -28,12 +28,13 @@ pub(crate) fn command(test: &str) -> Command {
     command
 }
 
-/// [`command`] as a child that inherits these descriptors and finds the segment and `more` by [`arguments`].
+/// Starts [`command`] as a child that inherits these descriptors and gets the segment and `more` from
+/// [`arguments`].
 pub(crate) fn child(test: &str, segment: &Segment, more: &[String], keep: &[BorrowedFd<'_>]) -> Child {
     child_with(test, segment.fd(), more, keep)
 }
 
-/// [`child`] with any descriptor, which the child finds by [`inherited`].
+/// Starts a [`child`] with any descriptor, which it gets from [`inherited`].
 pub(crate) fn child_with(test: &str, memory: BorrowedFd<'_>, more: &[String], keep: &[BorrowedFd<'_>]) -> Child {
     let mut command = command(test);
     command.env(ARGUMENT, format!("{} {}", memory.as_raw_fd(), more.join(" ")));
@@ -41,7 +42,7 @@ pub(crate) fn child_with(test: &str, memory: BorrowedFd<'_>, more: &[String], ke
     Child::spawn(command, &keep).unwrap()
 }
 
-/// [`child_with`], started by another program, which gets the command as its last arguments.
+/// Starts a [`child_with`] through another program, which gets the command as its last arguments.
 pub(crate) fn child_in(wrapper: &[&str], test: &str, memory: BorrowedFd<'_>, more: &[String]) -> Child {
     let inner = command(test);
     let mut command = match wrapper {
@@ -57,19 +58,19 @@ pub(crate) fn child_in(wrapper: &[&str], test: &str, memory: BorrowedFd<'_>, mor
     Child::spawn(command, &[memory]).unwrap()
 }
 
-/// In the child: the segment, and its other arguments. `None` if the ignored tests are run by hand.
+/// In the child: returns the segment and the other arguments. `None` if the ignored tests are run by hand.
 pub(crate) fn arguments() -> Option<(Segment, Vec<String>)> {
     inherited().map(|(number, told)| (Segment::inherited(number).unwrap(), told))
 }
 
-/// In the child: the descriptor's number, and its other arguments.
+/// In the child: returns the descriptor's number and the other arguments.
 pub(crate) fn inherited() -> Option<(i32, Vec<String>)> {
     let line = std::env::var(ARGUMENT).ok()?;
     let mut words = line.split_whitespace().map(str::to_owned);
     Some((words.next().unwrap().parse().unwrap(), words.collect()))
 }
 
-/// Ends this program if it hangs.
+/// Kills this program if it hangs.
 pub(crate) fn watchdog() {
     std::thread::spawn(|| {
         std::thread::sleep(std::time::Duration::from_secs(100));
