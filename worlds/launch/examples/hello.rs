@@ -1,4 +1,5 @@
-//! A program of ranks that any launcher can start: each shows a number, and all print the same sum.
+//! A program of ranks that any launcher can start: each rank contributes a number, and all print the same
+//! sum.
 use foregather_launch::Job;
 use foregather_machine::Error;
 

@@ -1,8 +1,8 @@
-//! One program for every launcher and every fabric: ranks meet, reduce, shift round their ring and pack
-//! messages in all modes.
+//! One program for every launcher and every fabric: ranks wait at a barrier, reduce, shift around their ring,
+//! and pack messages in all modes.
 //!
-//! Each rank checks what it gets, and rank 0 prints one line that depends on the number of ranks alone:
-//! `foregather run -n 8 ranks`, `mpiexec -n 8 ranks`, `mpirun -n 8 ranks` and `srun -n 8 ranks` all say the
+//! Each rank checks its results, and rank 0 prints one line that depends only on the number of ranks:
+//! `foregather run -n 8 ranks`, `mpiexec -n 8 ranks`, `mpirun -n 8 ranks` and `srun -n 8 ranks` all print the
 //! same.
 use foregather_barrier::dissemination;
 use foregather_launch::{Job, Lanes};
@@ -21,10 +21,10 @@ fn main() -> Result<(), Error> {
     run()
 }
 
-/// Joins the job, runs all of it, and leaves.
+/// Joins the job, runs the program, and leaves.
 pub(crate) fn run() -> Result<(), Error> {
     let job = Job::join()?;
-    // Once, at the top: all below is compiled for the one fabric or the other.
+    // Once, at the start: the code below is compiled for each fabric.
     let result = match job.lanes(1)? {
         Lanes::Shm(lanes) => of_rank(lanes)?,
         Lanes::Ofi(lanes) => of_rank(lanes)?,
@@ -57,7 +57,7 @@ async fn program<F: Fabric>(messenger: &Messenger<F>) -> Result<String, Error> {
     assert_eq!(total[0], u64::from(size) * (u64::from(size) + 1) / 2);
     assert!(many.iter().all(|&value| u64::from(value) == total[0] - u64::from(size)));
 
-    // Once round: every rank's letter passes here, and in the end this rank has its own again.
+    // Once around: every rank's letter passes here, and in the end this rank has its own again.
     let mut letter = contents(rank, SMALL);
     for step in 1..=size {
         let mut into = vec![0; SMALL];
@@ -68,7 +68,7 @@ async fn program<F: Fabric>(messenger: &Messenger<F>) -> Result<String, Error> {
 
     let mut read = [fingerprint(&letter)];
     if size > 1 {
-        // All send before any rank receives: a waiting rank takes in what has come.
+        // All send before any rank receives: a waiting rank accepts messages that have arrived.
         send(messenger, (rank + 1) % size).await?;
         read[0] = read[0].wrapping_add(receive(messenger, (rank + size - 1) % size).await?);
     }
@@ -94,10 +94,10 @@ async fn send<F: Fabric>(messenger: &Messenger<F>, to: Rank) -> Result<(), Error
     message.end().await
 }
 
-/// The other side of [`send`]; returns a fingerprint of what came.
+/// Receives what [`send`] sends; returns a fingerprint.
 async fn receive<F: Fabric>(messenger: &Messenger<F>, from: Rank) -> Result<u64, Error> {
     let (mut small, mut early, mut late) = (vec![0; SMALL], vec![0; SMALL], [0; 8]);
-    // Lent to the message, so it must outlive that; its length comes in the message itself.
+    // Borrowed by the message, so it must outlive it; its length is in the message itself.
     let mut large;
     let mut message = messenger.begin_unpacking().await?;
     assert_eq!(message.from(), from, "only one rank has sent anything here");
@@ -115,13 +115,13 @@ async fn receive<F: Fabric>(messenger: &Messenger<F>, from: Rank) -> Result<u64,
     Ok([&small, &early, &large, &late[..]].into_iter().map(fingerprint).fold(sender, u64::wrapping_add))
 }
 
-/// The bytes that this rank sends: any bytes, but its own.
+/// Returns the bytes that this rank sends: arbitrary, but different for each rank.
 fn contents(rank: Rank, bytes: usize) -> Vec<u8> {
     let mut random = SplitMix(u64::from(rank));
     (0..bytes).map(|_| random.next() as u8).collect()
 }
 
-/// Different bytes give different numbers.
+/// Returns different numbers for different bytes.
 fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(1, |so_far, &byte| SplitMix::mix(so_far ^ u64::from(byte)))
 }

@@ -1,5 +1,5 @@
-//! Ranks that go on in one state of the protocols until one of them is lost, and print which and when they
-//! knew: `foregather run -n 4 survivors 8`, with the number of a state. Without a loss they never end.
+//! Ranks that stay in one state of the protocols until one of them is lost, and print which one and when they
+//! detected it: `foregather run -n 4 survivors 8`, with the number of a state. Without a loss they never end.
 #[path = "../tests/lost/states.rs"]
 pub(crate) mod states;
 
@@ -17,7 +17,7 @@ fn main() {
     survive(State::ALL[number % State::ALL.len()]);
 }
 
-/// Writes a line at once: lines of several processes must not be mixed.
+/// Writes a line in one call, so that lines of several processes are not interleaved.
 pub(crate) fn say(line: &str) {
     std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
@@ -32,7 +32,7 @@ pub(crate) fn in_that_state<F: Fabric>(job: &Job, lanes: Vec<F>, state: State) -
     Ok(())
 }
 
-/// Goes on in one state until a rank is lost, and prints which.
+/// Stays in one state until a rank is lost, and prints which.
 pub(crate) fn survive(state: State) -> ! {
     let job = match Job::join() {
         Ok(job) => job,

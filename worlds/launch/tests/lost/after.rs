@@ -1,4 +1,5 @@
-//! The state before these tests, and that nothing has been added: no process, no shared memory with a name.
+//! Records the state before these tests, and checks that nothing was added: no process, and no named shared
+//! memory.
 use crate::job::marker;
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +12,8 @@ impl Before {
         Self(named())
     }
 
-    /// Other programs may be making and removing things at the same time: what vanishes soon was theirs.
+    /// Checks that nothing is left. Other programs may create and remove things meanwhile: what disappears
+    /// soon belonged to them.
     pub(crate) fn nothing_is_left(&self) {
         let (mut processes, mut memory) = (0, BTreeSet::new());
         for _ in 0..1_000 {
@@ -31,7 +33,7 @@ fn named() -> BTreeSet<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Processes that these tests have started, and that still run.
+/// Returns the number of processes that these tests have started and that are still running.
 fn ours() -> usize {
     let (name, value) = marker();
     let marker = format!("{name}={value}");

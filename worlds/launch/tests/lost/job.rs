@@ -1,4 +1,4 @@
-//! A job that loses a rank, seen from outside: when each of the others knew, and what it printed.
+//! A job that loses a rank, seen from outside: when each of the others detected it, and what it printed.
 use crate::programs::program;
 use crate::survivors::states::{State, now};
 use foregather_machine::{Nanos, Rank, SplitMix};
@@ -13,13 +13,13 @@ pub(crate) const KILL: Signal = Signal::KILL;
 pub(crate) const STOP: Signal = Signal::STOP;
 /// The number of ranks of a job.
 const SIZE: u32 = 4;
-/// How long a rank may stand still, in milliseconds: the shortest possible time, and the default.
+/// The peer timeouts in milliseconds: the shortest possible one, and the default.
 pub(crate) const SHORTEST_MS: u64 = 500;
 pub(crate) const USUAL_MS: u64 = 2_000;
-/// Extra time for a processor that other programs want, too: this is about a bound, not about a speed.
+/// Extra time under background load: the tests check a limit, not a speed.
 const BUSY_MS: u64 = 3_000;
 
-/// A launcher that knows nothing of another one around these tests.
+/// Returns a launcher's command without the variables of a launcher that runs these tests.
 pub(crate) fn launcher(size: u32, name: &str, variables: &[(&str, &str)]) -> Command {
     let words = program("launcher");
     let mut command = Command::new(&words[0]);
@@ -33,7 +33,7 @@ pub(crate) fn launcher(size: u32, name: &str, variables: &[(&str, &str)]) -> Com
     command
 }
 
-/// The variable that marks all processes of these tests.
+/// Returns the variable that marks all processes of these tests.
 pub(crate) fn marker() -> (&'static str, String) {
     ("TEST_MARKER", format!("lost-{}", std::process::id()))
 }
@@ -52,7 +52,7 @@ impl Job {
         Self::start_as("state", fabric, state, timeout_ms)
     }
 
-    /// A job of that program of [`crate::programs`], whose ranks are ready.
+    /// Starts a job of that program of [`crate::programs`], and waits until its ranks are ready.
     pub(crate) fn start_as(program: &str, fabric: &str, state: State, timeout_ms: u64) -> Result<Self, String> {
         let timeout = if timeout_ms == USUAL_MS { String::new() } else { format!("{timeout_ms}ms") };
         let variables = [
@@ -77,14 +77,14 @@ impl Job {
         Ok(job)
     }
 
-    /// After a while one of the ranks gets that signal. Returns after how many milliseconds the last of the
-    /// others knew.
+    /// Sends that signal to one of the ranks after a while. Returns after how many milliseconds the last of
+    /// the others detected the loss.
     pub(crate) fn lose_one(self, signal: Signal, seed: u64) -> Result<u64, String> {
         self.lose_one_within(20_000, signal, seed)
     }
 
-    /// [`Self::lose_one`] after at most that many microseconds. A rank knows, too, if its heartbeat thread
-    /// says so.
+    /// Like [`Self::lose_one`], after at most that many microseconds. A message of its heartbeat thread also
+    /// shows that a rank has detected the loss.
     pub(crate) fn lose_one_within(mut self, within_us: u64, signal: Signal, seed: u64) -> Result<u64, String> {
         let mut random = SplitMix(seed);
         let victim = random.below(u64::from(SIZE)) as Rank;
@@ -112,7 +112,7 @@ impl Job {
         if knew.len() != SIZE as usize - 1 || knew.contains_key(&victim) {
             return Err(told(format!("only {:?} know of it", knew.keys().collect::<Vec<_>>())));
         }
-        // A rank that was stopped is killed in the end.
+        // A stopped rank is killed in the end.
         if code != Some(137) {
             return Err(told(format!("the job ended with {code:?}")));
         }
@@ -120,7 +120,7 @@ impl Job {
         if last_ms > self.timeout_ms + BUSY_MS { Err(told(format!("the last knew after {last_ms} ms"))) } else { Ok(last_ms) }
     }
 
-    /// The rest of the output of the launcher and the ranks.
+    /// Returns the rest of the output of the launcher and the ranks.
     fn complaints(&mut self) -> String {
         let mut text = String::new();
         let _ = self.launcher.stderr.take().map(|mut pipe| pipe.read_to_string(&mut text));

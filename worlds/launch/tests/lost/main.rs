@@ -1,8 +1,7 @@
-//! A rank is killed or stopped in any state of any protocol: every other one names it, within the bound, and
-//! nothing is left behind.
+//! A rank is killed or stopped in any state of any protocol: every other rank names it within the time limit,
+//! and nothing is left behind.
 //!
-//! `FOREGATHER_SOAK=100` makes these tests as long as they are worth: that many jobs for each state, signal
-//! and fabric.
+//! `FOREGATHER_SOAK=100` makes these tests thorough: that many jobs for each state, signal and fabric.
 mod after;
 mod job;
 mod many;
@@ -20,22 +19,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use survivors::states::State;
 
-/// The number of jobs at a time: each of them mostly waits.
+/// The number of jobs at a time; each of them mostly waits.
 const AT_ONCE: usize = 4;
 
-/// These tests are about bounds: one at a time, or each would be another one's load.
+/// Runs one test at a time, because these tests check time limits and would slow each other down.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The number of jobs for each state and signal; `few` in a plain test.
+/// Returns the number of jobs for each state and signal; `few` in a plain test.
 fn rounds(few: u64) -> u64 {
     std::env::var("FOREGATHER_SOAK").map_or(few, |rounds| rounds.parse().expect("FOREGATHER_SOAK is a number of rounds"))
 }
 
-/// Runs that many rounds of every job; reports what went wrong in any of them, and when the last survivor
-/// knew.
+/// Runs that many rounds of every job; reports all failures, and when the last survivor detected the loss.
 fn lose(fabric: &str, rounds: u64) {
     let (_alone, before) = (alone(), Before::look());
     let cases: Vec<_> = (0..rounds)
@@ -70,7 +68,7 @@ fn two_seconds_are_the_usual_bound() {
     let _alone = alone();
     let job = Job::start("shm", State::Barrier, job::USUAL_MS).unwrap();
     let ms = job.lose_one(job::STOP, 5).unwrap();
-    // A much shorter time would be another bound.
+    // A much shorter time would have another cause.
     assert!(ms > 2 * job::SHORTEST_MS, "{ms} ms");
 }
 
@@ -78,7 +76,7 @@ fn two_seconds_are_the_usual_bound() {
 fn a_loss_is_told_although_the_program_waits_for_nothing() {
     let _alone = alone();
     thread::scope(|threads| {
-        // Rank 0 is among the lost ones: the coordinator goes with it.
+        // Rank 0 may be the lost one: the coordinator is lost with it.
         for seed in 0..AT_ONCE as u64 {
             threads.spawn(move || {
                 let job = Job::start_as("deaf", "shm", State::Silence, job::USUAL_MS);

@@ -1,4 +1,4 @@
-//! Far more ranks than processors: they finish, in bounded memory, and no rank is taken for lost.
+//! Many more ranks than processors: they finish, use limited memory, and no rank is reported lost.
 use crate::{alone, job::launcher};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::thread;
@@ -28,7 +28,7 @@ fn beside_hogs(hogs: usize, size: u32, name: &str, variables: &[(&str, &str)]) -
 fn sixty_four_ranks_on_few_processors_come_to_their_end_in_bounded_memory() {
     let said = beside_hogs(0, 64, "example", &[("FOREGATHER_FABRIC", "shm")]);
     assert!(said.contains("64 ranks: sum 2080, 64 shifts"), "{said}");
-    // Anywhere in a line: the harness of another rank may have begun it.
+    // Anywhere in a line: the test harness of another rank may have started it.
     let peaks = said.split("memory ").skip(1).filter_map(|told| told.split_once(" kB")?.0.parse::<u64>().ok());
     let peaks: Vec<_> = peaks.collect();
     let most_mib = peaks.iter().max().unwrap() / 1_024;

@@ -13,24 +13,24 @@ use std::fs::read_to_string;
 use std::process::exit;
 use std::time::Duration;
 
-/// The longest life of a job: a longer one is ended, and has failed.
+/// The time limit of a job: a longer one is killed, and has failed.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A rank's program in these tests, as a command line of this very executable.
+/// Returns the command line of a rank's program in these tests, for this executable.
 pub(crate) fn program(name: &str) -> Vec<String> {
     let name = format!("programs::{name}");
     let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
     [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
 }
 
-/// Goes on in one state until a rank is lost, and prints which.
+/// Stays in one state until a rank is lost, and prints which.
 #[test]
 #[ignore = "a program of another test"]
 fn state() {
     survive(State::ALL[env::var("TEST_STATE").unwrap().parse::<usize>().unwrap()]);
 }
 
-/// Opens its lanes once it has said that it is ready, and meets the others until a rank is lost.
+/// Opens its lanes after it has reported that it is ready, and waits at barriers until a rank is lost.
 #[test]
 #[ignore = "a program of another test"]
 fn early() {
@@ -51,7 +51,7 @@ fn early() {
     exit(1);
 }
 
-/// Looks at nothing for longer than its job lasts.
+/// Checks nothing for longer than its job lasts.
 #[test]
 #[ignore = "a program of another test"]
 fn deaf() {
@@ -60,7 +60,7 @@ fn deaf() {
     std::thread::sleep(LONG);
 }
 
-/// The example, and the memory that it took.
+/// Runs the example, and prints how much memory it used.
 #[test]
 #[ignore = "a program of another test"]
 fn example() {
@@ -69,12 +69,12 @@ fn example() {
         exit(1);
     }
     let status = read_to_string("/proc/self/status").unwrap();
-    // Includes what it touched of the memory that all share.
+    // Includes the pages that it touched of the shared memory.
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
     say(&format!("memory {}", peak.trim()));
 }
 
-/// Computes for far longer than a rank may stand still, and then meets all others again.
+/// Computes for much longer than the peer timeout, and then waits at a barrier with all others.
 #[test]
 #[ignore = "a program of another test"]
 fn computes() {
@@ -108,7 +108,7 @@ fn launcher() {
     std::thread::spawn(|| {
         std::thread::sleep(LONG);
         eprintln!("the job has not come to its end within {LONG:?}");
-        // Its ranks end with this process.
+        // Its ranks are killed with this process.
         exit(98);
     });
     let program = program(&env::var("TEST_PROGRAM").unwrap()).into_iter().map(Into::into).collect();

@@ -1,4 +1,4 @@
-//! The states of a rank when another one is lost: a program that never ends for each state of the protocols.
+//! The states of a rank when another one is lost: an endless program for each state of the protocols.
 use foregather_barrier::dissemination;
 use foregather_machine::{Error, Fabric, Member, Nanos, Rank};
 use foregather_message::collective::{allreduce, shift, sum};
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) enum State {
     /// All wait for a message of any rank.
     Anybody,
-    /// Each waits for its neighbour's message, but for rank 0: a circle would be reported.
+    /// Each waits for its neighbour's message, except for rank 0: a circle would be reported as a deadlock.
     One,
     /// Half of them wait for credits, the others compute.
     Credit,
@@ -31,7 +31,7 @@ pub(crate) enum State {
     Allreduce,
     /// Shifts by one, too long for a static buffer.
     Shift,
-    /// They wait for a rank that computes: the lost one, or one that is not lost and sends nothing either.
+    /// They wait for a rank that computes: the lost one, or a live one that sends nothing.
     Silence,
 }
 
@@ -60,7 +60,8 @@ impl State {
         Settings { path, ..Settings::default() }
     }
 
-    /// Goes on until that fails. `job_is_whole` is for ranks that compute: they must not wait by a messenger.
+    /// Repeats until an operation fails. `job_is_whole` is for ranks that compute, which must not wait with a
+    /// messenger.
     pub(crate) async fn program<F: Fabric>(self, messenger: &Messenger<F>, job_is_whole: impl Fn() -> bool) -> Result<(), Error> {
         let (rank, size) = (messenger.rank(), messenger.size());
         let (sends, peer) = (rank.is_multiple_of(2), rank ^ 1);
@@ -119,7 +120,7 @@ impl State {
         message.end().await
     }
 
-    /// A message that comes is whole: half a message is an error, and never a message.
+    /// Receives a message and checks that it is complete: an incomplete message must be an error.
     async fn receive<F: Fabric>(self, messenger: &Messenger<F>, from: Rank, at: u32) -> Result<(), Error> {
         let mut bytes = vec![!at as u8; self.bytes()];
         let mode = if matches!(self, Self::Offer | Self::Fetch | Self::Pipeline) { Mode::Cheaper } else { Mode::Safer };
@@ -131,7 +132,7 @@ impl State {
     }
 }
 
-/// The present time, on the clock of all processes of this machine.
+/// Returns the current time, on the clock of all processes of this machine.
 pub(crate) fn now() -> Nanos {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)

@@ -1,4 +1,4 @@
-//! Under other launchers, if they are installed: the same program, without a word of theirs in it.
+//! Under other launchers, if they are installed: the same program, which contains nothing specific to them.
 use crate::{command, count, end, installed, program, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -50,8 +50,8 @@ fn under_open_mpi() {
     }
 }
 
-/// Without Open MPI's own variables a rank looks as if any PMIx server had started it, and asks that for the
-/// size.
+/// Without Open MPI's own variables, a rank looks as if any PMIx server had started it, and asks that server
+/// for the size.
 #[test]
 fn under_a_pmix_server() {
     if installed("mpirun.openmpi", "openmpi-bin and libpmix2") {
@@ -69,7 +69,7 @@ fn at_a_root_that_the_user_names() {
     }
 }
 
-/// A Slurm of one machine, which ends when this is dropped.
+/// A Slurm cluster of one machine, which is stopped when this is dropped.
 struct Slurm(PathBuf);
 
 impl Slurm {

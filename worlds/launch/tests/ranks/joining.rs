@@ -1,5 +1,5 @@
-//! The first second of a job: ranks that die, signals that come while a network is loaded, unverified peers
-//! at the door, and pauses.
+//! The first second of a job: ranks that die, signals that arrive while a network library is loaded,
+//! unverified peers, and pauses.
 use crate::own::{fabrics, launcher, run, shell};
 use crate::{command, count, end, program, text};
 use foregather_machine::SplitMix;
@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// That program, for all ranks but those that the script has taken aside.
+/// Returns that program for all ranks except those that the script handles.
 fn after(script: &str, name: &str) -> Vec<String> {
     shell(&format!("{script}; exec {}", program(name).join(" ")))
 }
@@ -36,7 +36,7 @@ fn a_long_wait_for_ranks_names_them() {
     assert_eq!(count(&text, "s: ranks 1, 3 have not arrived yet"), 2, "{text}");
 }
 
-/// A rank 0 of two that waits for the other, and the port at which it listens.
+/// Starts rank 0 of a job of two, which waits for the other, and returns the port on which it listens.
 fn lonely(name: &str) -> (Command, u16) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut rank = command(&program(name));
@@ -93,7 +93,7 @@ fn a_pause_shorter_than_half_of_the_timeout_loses_no_rank() {
     }
 }
 
-/// Sends a rank that signal some milliseconds after it has joined; returns the launcher's exit code.
+/// Sends that signal to a rank some milliseconds after it has joined; returns the launcher's exit code.
 fn ended_by(signal: Signal, after_ms: u64) -> (Option<i32>, String) {
     let mut launcher = launcher(2, &program("opens"), &[("FOREGATHER_FABRIC", "ofi:tcp")]).spawn().unwrap();
     let mut said = BufReader::new(launcher.stdout.take().unwrap());
@@ -107,8 +107,7 @@ fn ended_by(signal: Signal, after_ms: u64) -> (Option<i32>, String) {
     };
     std::thread::sleep(Duration::from_millis(after_ms));
     pidfd_send_signal(&rank, signal).unwrap();
-    // The standard library's handler lets a first SIGSEGV pass, and installs the default action in its own
-    // place.
+    // The standard library's handler ignores a first SIGSEGV, and replaces itself with the default action.
     for _ in 0..if signal == Signal::SEGV { 20 } else { 0 } {
         std::thread::sleep(Duration::from_millis(300));
         let _ = pidfd_send_signal(&rank, signal);

@@ -1,4 +1,4 @@
-//! Jobs of real processes: under our own launcher and under others that are installed.
+//! Jobs of real processes, under our own launcher and under others that are installed.
 mod foreign;
 mod joining;
 mod own;
@@ -17,14 +17,14 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// A rank's program, of [`programs`], as a command line of this very executable.
+/// Returns the command line of a rank's program of [`programs`], for this executable.
 fn program(name: &str) -> Vec<String> {
     let name = format!("programs::{name}");
     let this = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
     [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
 }
 
-/// A command that knows nothing of a launcher around these tests.
+/// Returns a command without the variables of a launcher that runs these tests.
 fn command(words: &[String]) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -36,10 +36,10 @@ fn command(words: &[String]) -> Command {
     command
 }
 
-/// How long a job may take before it counts as stuck: far longer than any of them does on a busy machine.
+/// How long a job may take before it counts as stuck: much longer than any of them takes on a busy machine.
 const STUCK: Duration = Duration::from_secs(120);
 
-/// Waits for its end, and shows its output: a job that hangs is killed, and fails the test.
+/// Waits for the command's exit, and returns its output. A job that hangs is killed, and fails the test.
 fn end(mut command: Command) -> Output {
     let child = command.process_group(0).spawn().unwrap();
     let group = Pid::from_raw(child.id() as i32).unwrap();
@@ -74,7 +74,7 @@ fn installed(part: &str, package: &str) -> bool {
     found
 }
 
-/// How many of the lines contain `part`.
+/// Returns how many of the lines contain `part`.
 fn count(text: &str, part: &str) -> usize {
     text.matches(part).count()
 }

@@ -1,4 +1,4 @@
-//! Under `foregather run`: how jobs end, well or badly, and that nothing is left behind.
+//! Under `foregather run`: how jobs end, whether they succeed or fail, and that nothing is left behind.
 use crate::{command, count, end, program, text};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -20,7 +20,7 @@ pub(crate) fn shell(script: &str) -> Vec<String> {
     ["sh", "-c", script].map(str::to_owned).to_vec()
 }
 
-/// How many processes have this text among their variables, and still run.
+/// Returns how many running processes have this text in their variables.
 pub(crate) fn processes_with(marker: &str) -> usize {
     let all = fs::read_dir("/proc").unwrap().flatten();
     all.filter(|entry| fs::read(entry.path().join("environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(marker)))
@@ -54,7 +54,7 @@ fn the_survivors_of_a_loss_say_who_it_was() {
     for (end, code, said) in [
         ("exit", 7, "rank 1 exited with code 7"),
         ("kill", 137, "rank 1 was killed by signal 9"),
-        // The rank stands still until the others end it: it must not wake up and go on.
+        // The rank is unresponsive until the others kill it: it must not wake up and continue.
         ("stop", 137, "rank 1 was stopped by a signal"),
         ("drop", 9, "rank 1 exited with code 9"),
     ] {
@@ -68,7 +68,7 @@ fn the_survivors_of_a_loss_say_who_it_was() {
     }
 }
 
-/// libfabric is not everywhere.
+/// Returns the fabrics to test; libfabric is not installed everywhere.
 pub(crate) fn fabrics() -> Vec<(&'static str, &'static str)> {
     let mut fabrics = vec![("", "shm"), ("shm", "shm")];
     match foregather_ofi::Provider::open("tcp", None) {
@@ -92,7 +92,7 @@ fn ranks_send_by_the_fabric_that_was_asked_for() {
     assert!(text(&output).contains("`pigeons`") && output.status.code() == Some(1), "{}", text(&output));
 }
 
-/// The frame on the first lane goes out although its sender only waits on the second.
+/// The frame on the first lane is sent although its sender only waits on the second.
 #[test]
 fn a_lane_makes_progress_while_its_thread_waits_on_another() {
     for (asked, used) in fabrics() {
@@ -152,7 +152,7 @@ fn a_rank_without_the_secret_stays_outside() {
 fn the_first_that_fails_decides_the_code_and_all_others_end() {
     let marker = format!("TEST_MARKER=code-{}", std::process::id());
     let (name, value) = marker.split_once('=').unwrap();
-    // A rank that ignores requests to end, with a child of its own.
+    // A rank that ignores SIGTERM, with a child of its own.
     let deaf = "trap '' TERM; [ $FOREGATHER_RANK = 2 ] && exit 5; sleep 1000 & while :; do wait; done";
     let output = end(launcher(3, &shell(deaf), &[(name, value), ("FOREGATHER_PEER_TIMEOUT", "500ms")]));
     assert_eq!(output.status.code(), Some(5), "{}", text(&output));
@@ -160,7 +160,7 @@ fn the_first_that_fails_decides_the_code_and_all_others_end() {
     wait_until(|| processes_with(&marker) == 0);
 }
 
-/// Starts a job whose ranks have children, and returns once all have.
+/// Starts a job whose ranks have children, and returns when all have started.
 pub(crate) fn families(marker: &str, words: &[String]) -> Child {
     let (name, value) = marker.split_once('=').unwrap();
     let mut child = launcher(3, words, &[(name, value)]).spawn().unwrap();

@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, exit};
 use std::time::Duration;
 
-/// Waits, as a fabric would, until that fails; prints it, and ends with 1.
+/// Waits like a fabric, until the wait fails; prints the error, and exits with 1.
 fn wait_in_vain(job: Job) -> ! {
     let why = WaitContext::new("a test", job.rank()).since(clock::now());
     loop {
@@ -41,7 +41,7 @@ fn greets() {
     }
 }
 
-/// Becomes [`greets`] without any descriptor but the standard streams.
+/// Becomes [`greets`] with only the standard streams open.
 #[test]
 #[ignore = "a program of another test"]
 fn closes_descriptors() {
@@ -63,10 +63,10 @@ fn has_a_rank_within() {
     job.leave().unwrap();
 }
 
-/// Bytes of a core that take longer to write than a rank may stand still.
+/// Bytes of a core dump that takes longer to write than the peer timeout.
 pub(crate) const LARGE: usize = 1 << 30;
 
-/// Rank 1 crashes with much memory; all others wait for it.
+/// Rank 1 crashes with a large memory; all others wait for it.
 #[test]
 #[ignore = "a program of another test"]
 fn crashes() {
@@ -78,8 +78,8 @@ fn crashes() {
     std::process::abort();
 }
 
-/// Traces a process or a thread, and leaves its end unreaped for as long as it runs; with `TEST_EXIT` it does
-/// not let the thread exit either.
+/// Traces a process or a thread, and does not reap it while the tracer runs; with `TEST_EXIT` it does not let
+/// the thread exit either.
 #[test]
 #[ignore = "a program of another test"]
 fn tracer() {
@@ -112,7 +112,7 @@ fn waits_with_two_threads() {
     wait_in_vain(job);
 }
 
-/// Waits for another rank with few descriptors, and prints the processor time of that.
+/// Waits for another rank with few descriptors, and prints how much CPU time that took.
 #[test]
 #[ignore = "a program of another test"]
 fn has_few_descriptors() {
@@ -157,7 +157,7 @@ fn stands_still() {
     }
 }
 
-/// Opens its lanes and waits for nothing in particular, until another rank is lost.
+/// Opens its lanes and waits until another rank is lost.
 #[test]
 #[ignore = "a program of another test"]
 fn opens() {
@@ -189,12 +189,12 @@ fn one_fails() {
         }
         _ => panic!("no such end"),
     }
-    // The signal may have reached another thread, and this one goes on for a moment.
+    // The signal may have reached another thread, and this one continues for a moment.
     std::thread::sleep(Duration::from_secs(60));
     panic!("the signal did nothing");
 }
 
-/// The next frame from there, while the job is whole.
+/// Returns the next frame from there, unless a rank is lost.
 fn receive<F: Fabric>(lane: &F, from: Address) -> Result<Vec<u8>, Error> {
     let why = WaitContext::new("a frame", lane.rank()).of(from.rank).since(clock::now());
     loop {
@@ -207,8 +207,8 @@ fn receive<F: Fabric>(lane: &F, from: Address) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Sends a frame on every lane to the next rank and takes one from the last; then rank 1 may fail while the
-/// others wait.
+/// Sends a frame on every lane to the next rank and takes one from the previous; then rank 1 may fail while
+/// the others wait.
 fn ring<F: Fabric>(lanes: &[F]) -> Result<(), Error> {
     for lane in lanes {
         let (rank, size, number) = (lane.rank(), lane.size(), lane.here().lane);
@@ -226,7 +226,7 @@ fn ring<F: Fabric>(lanes: &[F]) -> Result<(), Error> {
             receive(lane, last)?;
         }
     }
-    // Every rank's frame has come once all have left.
+    // Every rank's frame has arrived when all have left.
     lanes.iter().for_each(Fabric::leave);
     Ok(())
 }
@@ -249,8 +249,8 @@ fn sends() {
     }
 }
 
-/// Rank 1 waits on the first lane for the frame that rank 0 has posted there, and rank 0 meanwhile on the
-/// second for the answer.
+/// Rank 1 waits on the first lane for the frame that rank 0 has posted there, while rank 0 waits on the
+/// second lane for the reply.
 fn cross<F: Fabric>(lanes: &[F]) -> Result<(), Error> {
     let at = |rank, lane| Address { rank, lane };
     if lanes[0].rank() == 0 {
@@ -277,7 +277,7 @@ fn crosses() {
     job.leave().unwrap();
 }
 
-/// Sends nothing for far longer than a rank may stand still.
+/// Sends nothing for much longer than the peer timeout.
 #[test]
 #[ignore = "a program of another test"]
 fn computes() {

@@ -9,7 +9,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant};
 
-/// Two ranks that say which signals they get: SIGUSR1 and SIGUSR2, and SIGINT or SIGTERM, which ends them.
+/// Two ranks that print which signals they get: SIGUSR1 and SIGUSR2, and SIGINT or SIGTERM, after which they
+/// exit.
 const SCRIPT: &str = "trap 'echo got USR1' USR1; trap 'echo got USR2' USR2; trap 'echo got INT; exit 0' INT; \
                       trap 'echo got TERM; exit 0' TERM; echo up; while :; do sleep 0.02; done";
 
@@ -40,7 +41,7 @@ fn job(test: &str, script: &str, variables: &[(&str, &str)]) -> Job {
 }
 
 impl Job {
-    /// Both ranks say so.
+    /// Checks that both ranks print that.
     fn hears(&mut self, what: &str) {
         assert_eq!(self.said.by_ref().map_while(Result::ok).filter(|line| line.ends_with(what)).take(2).count(), 2, "{what}");
     }
@@ -86,7 +87,7 @@ fn a_request_to_end_gives_ranks_time_and_is_the_exit_code() {
     ] {
         let mut job = job(&format!("end-{code}-{heard}"), SCRIPT, &[]);
         send(&job.launcher, signal);
-        // A terminal that goes away sends it twice.
+        // A terminal that closes sends it twice.
         if signal == Signal::HUP {
             send(&job.launcher, signal);
         }
@@ -123,7 +124,7 @@ fn a_stop_of_the_launcher_stops_the_ranks_until_it_is_continued() {
     assert_eq!(job.ends(), Some(130));
 }
 
-/// The remote shell hands its words to a shell of this host, as ssh does.
+/// The remote shell passes its arguments to a shell on this host, like ssh.
 #[test]
 fn signals_reach_ranks_of_other_hosts() {
     let folder = std::env::temp_dir().join(format!("foregather-signals-{}", std::process::id()));

@@ -1,5 +1,5 @@
-//! A rank that a debugger or profiler traces, as a whole or one thread of it, and that is killed: only the
-//! tracer can reap that.
+//! A killed rank that a debugger or profiler traces, completely or one thread of it: only the tracer can reap
+//! it.
 use crate::own::{launcher, shell, wait_until};
 use crate::trouble::{end_of, process_of};
 use crate::{command, program, text};
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
 use std::time::Instant;
 
-/// The tracer of a process or of one of its threads. `None` if this process may not trace another one.
+/// Starts a tracer of a process or of one of its threads. `None` if this process may not trace another one.
 fn trace(thread: i32, variables: &[(&str, &str)]) -> Option<Child> {
     let mut tracer = command(&program("tracer"));
     tracer.env("TEST_TRACED", thread.to_string()).envs(variables.iter().copied());
@@ -29,7 +29,7 @@ fn end_now(mut process: Child) {
     process.wait().unwrap();
 }
 
-/// Three sleeping ranks, of which the last is traced and killed; and its tracer.
+/// Starts three sleeping ranks, of which the last is traced and killed, and its tracer.
 fn with_a_traced_rank(marker: &str, mut launcher: Command) -> Option<(Child, Child)> {
     let job = launcher.spawn().unwrap();
     wait_until(|| crate::own::processes_with(marker) >= 5);
@@ -62,8 +62,8 @@ fn a_rank_that_nobody_reaps_ends_the_job_at_once_and_gives_its_code() {
     assert!(text.contains("rank 2 was killed by signal 9 (SIGKILL)") && took.as_secs() < 15, "{took:?}: {text}");
 }
 
-/// One thread of a rank holds its end up, as one of the idle class does on a busy machine. Another rank fails
-/// meanwhile, because of the first one.
+/// One thread of a rank delays its exit, like an idle-class thread on a busy machine. Meanwhile another rank
+/// fails because of the first one.
 #[test]
 fn a_killed_rank_is_blamed_although_its_last_thread_ends_later_than_the_others() {
     let marker = format!("TEST_MARKER=lingers-{}", std::process::id());
@@ -85,7 +85,7 @@ fn a_killed_rank_is_blamed_although_its_last_thread_ends_later_than_the_others()
     assert_eq!(output.status.code(), Some(137), "{}", text(&output));
 }
 
-/// The connection of a killed rank ends with its last thread.
+/// The connection of a killed rank closes with its last thread.
 #[test]
 fn a_killed_rank_is_known_before_its_last_thread_ends() {
     for victim in [0, 2] {
@@ -107,7 +107,7 @@ fn a_killed_rank_is_known_before_its_last_thread_ends() {
     }
 }
 
-/// The process of that rank of a job, once it has its second thread.
+/// Returns the process of that rank of a job, after it has started its second thread.
 fn rank_with_two_threads(rank: u32, marker: &str) -> Pid {
     let mut found = None;
     wait_until(|| {
@@ -117,7 +117,7 @@ fn rank_with_two_threads(rank: u32, marker: &str) -> Pid {
     found.unwrap()
 }
 
-/// A thread of that process beside its first one.
+/// Returns a thread of that process other than its first one.
 fn second_thread(process: Pid) -> Option<i32> {
     let process = process.as_raw_nonzero().get();
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
@@ -126,7 +126,7 @@ fn second_thread(process: Pid) -> Option<i32> {
     threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()).find(named)
 }
 
-/// The others are told of a rank that stands still, and end, long before its core is written.
+/// The others get an error about an unresponsive rank, and exit, long before its core dump is written.
 #[test]
 fn a_rank_that_dumps_its_core_is_blamed_although_others_end_before() {
     if read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default().starts_with('|') {
@@ -148,7 +148,7 @@ fn a_rank_that_dumps_its_core_is_blamed_although_others_end_before() {
     assert!(bytes > crate::programs::LARGE as u64, "it was cut short at {bytes} bytes: {text}");
 }
 
-/// A system that shows no process: the status is known once the tracer has gone.
+/// A system that hides processes: the status is known when the tracer has exited.
 #[test]
 fn an_end_of_unknown_status_ends_the_others_and_is_named_once_it_is_reaped() {
     let hides = "mount -t tmpfs none /proc";
@@ -162,7 +162,8 @@ fn an_end_of_unknown_status_ends_the_others_and_is_named_once_it_is_reaped() {
     hidden.arg(format!("{hides}; exec \"$0\" \"$@\"")).arg(plain.get_program()).args(plain.get_args());
     hidden.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let Some((job, tracer)) = with_a_traced_rank(&marker, hidden) else { return };
-    // The survivors are ended; the launcher, and the dead rank, which has no variables any more, stay.
+    // The survivors are killed; the launcher stays, and so does the dead rank, which has no variables any
+    // more.
     wait_until(|| crate::own::processes_with(&marker) <= 2);
     let before = processor_ticks(job.id());
     std::thread::sleep(std::time::Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! The launcher in trouble: its output is not taken or cannot be written, it is killed, or ranks have left
+//! The launcher in trouble: its output is not read or cannot be written, it is killed, or ranks have left
 //! their process group.
 use crate::own::{families, launcher, processes_with, send, shell, wait_until};
 use crate::{program, text};
@@ -8,12 +8,12 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Output};
 use std::time::Duration;
 
-/// `NAME=value` for a test, which no other process has.
+/// Returns `NAME=value` for a test, which no other process has.
 fn marker(test: &str) -> String {
     format!("TEST_MARKER={test}-{}", std::process::id())
 }
 
-/// Two ranks that print without end into a pipe that is not read; returns once it is full.
+/// Starts two ranks that print without end into a pipe that is not read; returns when it is full.
 fn unread(marker: &str) -> Child {
     let variable = marker.split_once('=').unwrap();
     let words = shell("while :; do echo 'one line and another one'; done");
@@ -27,7 +27,7 @@ fn unread(marker: &str) -> Child {
     child
 }
 
-/// Waits for its end without reading its output, within a time that only a stuck launcher exceeds; then
+/// Waits for its exit without reading its output, with a time limit that only a stuck launcher exceeds; then
 /// returns its output.
 pub(crate) fn end_of(mut child: Child) -> Output {
     let patience = Duration::from_secs(20);
@@ -41,8 +41,8 @@ pub(crate) fn end_of(mut child: Child) -> Output {
     panic!("it was deaf: {}", text(&child.wait_with_output().unwrap()));
 }
 
-/// The process of that rank itself, as soon as it is there: a process that is executing a program shows no
-/// variables for a moment.
+/// Returns the process of that rank itself, as soon as it exists: a process in `execve` shows no variables
+/// for a moment.
 pub(crate) fn process_of(rank: u32, marker: &str) -> Pid {
     let mut found = Vec::new();
     wait_until(|| {
@@ -87,7 +87,7 @@ fn a_request_to_stop_is_heard_while_the_output_is_not_taken() {
 
 #[test]
 fn all_output_arrives_however_late_its_reader_begins() {
-    // More than pipes and queues hold.
+    // More than pipes and queues can hold.
     let words =
         shell("i=0; while [ $i -lt 40000 ]; do echo \"line $i of this rank, which is not a short one\"; i=$((i+1)); done");
     let mut child = launcher(2, &words, &[]).spawn().unwrap();
@@ -119,7 +119,7 @@ fn a_reader_that_has_seen_enough_ends_the_job_without_a_word() {
 
 #[test]
 fn ranks_and_their_children_die_with_a_launcher_that_is_killed() {
-    // The ranks themselves, and behind a shell, which alone the kernel's signal reaches.
+    // The ranks themselves, and one started by a shell, where only the shell gets the kernel's signal.
     for words in [program("has_a_child"), shell(&format!("{}; true", program("has_a_child").join(" ")))] {
         let marker = marker(&format!("killed-{}", words.len()));
         let mut child = families(&marker, &words);

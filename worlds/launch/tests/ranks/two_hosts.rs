@@ -1,14 +1,14 @@
-//! Ranks on two hosts: two network namespaces of this one, joined by a wire. They meet over it and send by
-//! libfabric.
+//! Ranks on two hosts: two network namespaces of this one, connected by a virtual link. They join over it and
+//! communicate with libfabric.
 use crate::own::{fabrics, launcher};
 use crate::{count, end, installed, program, text};
 use std::process::Command;
 
-/// Both namespaces, which vanish when this is dropped; the wire goes with them.
+/// Both namespaces, which are removed with their link when this is dropped.
 struct Hosts([String; 2]);
 
 impl Hosts {
-    /// `None`, with its reason printed, where this user may not make any.
+    /// Returns `None`, and prints the reason, if this user may not create any.
     fn join() -> Option<Self> {
         if !installed("ip", "iproute2") {
             return None;

@@ -1,5 +1,6 @@
-//! Wrappers between the launcher and a rank, which close descriptors, clear variables or hide `/proc`: the
-//! process is the rank all the same, or says loudly why it cannot be. What a rank starts itself runs alone.
+//! Wrappers between the launcher and a rank that close descriptors, clear variables or hide `/proc`: the
+//! process still is the rank, or prints why it cannot be. Processes that a rank starts itself run outside the
+//! job.
 use crate::own::{launcher, run, shell};
 use crate::{count, end, program, text};
 use std::process::Command;
