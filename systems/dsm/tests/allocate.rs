@@ -1,4 +1,4 @@
-//! Shared memory that is allocated and freed while the program runs, by equal calls of all threads of all
+//! Shared memory that is allocated and freed while the program runs, with equal calls by all threads of all
 //! ranks.
 mod here;
 
@@ -40,7 +40,7 @@ fn what_is_freed_is_there_again_zero_and_what_lies_beside_it_keeps_its_values() 
             ranks(count, settings(threads, backend, central), layout, |thread, kept: &Array<u64>| {
                 thread.share(64).for_each(|at| kept.set(at, at as u64 + 1));
                 for turn in 1..=100 {
-                    // Half of the space; units that share pages, whole pages, and chunks, by turns.
+                    // Half of the space: units that share pages, whole pages, and chunks, in turn.
                     let (unit, level) = [(100, 1), (700, 1), (40, 4)][turn % 3];
                     let words = thread.chunked::<u64>(BYTES / 16, unit, level)?;
                     fill(thread, &words, turn as u64)?;
@@ -200,7 +200,7 @@ fn a_space_of_all_the_room_there_is_costs_what_is_used_of_it() {
                     thread.free(words)?;
                 }
             }
-            // More than there is: all get the same error, and go on.
+            // More than there is: all get the same error and continue.
             let error = thread.array::<u64>(room.bytes / 8 + 1, 512).unwrap_err();
             assert!(matches!(error.cause(), Cause::Unavailable { .. }), "{error}");
             fill(thread, &thread.array(7, 1)?, 5)?;

@@ -1,4 +1,4 @@
-//! What a program can do with shared memory, on ranks that are threads of this process.
+//! The operations of a program on shared memory, on ranks that are threads of this process.
 mod here;
 
 use foregather_dsm::memory::{Advice, Array, Settings, SharedAllocator};
@@ -37,7 +37,8 @@ fn no_update_of_a_shared_counter_is_lost() {
     }
 }
 
-/// The backend of containers that forbid userfaultfd needs more mappings. The kernel's default limit must do.
+/// The mprotect backend, for containers that forbid userfaultfd, needs more mappings. The kernel's default
+/// limit must suffice.
 #[test]
 fn defaults_fit_into_the_mappings_of_a_process() {
     let settings = Settings { backend: Some(Backend::Mprotect), ..Settings::default() };

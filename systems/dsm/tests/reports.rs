@@ -1,4 +1,5 @@
-//! Reports name programs made to be shared falsely, or to race, with the line that allocates; and no others.
+//! Reports name the line of each allocation that is falsely shared or has races, in programs written for
+//! this, and no other line.
 use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Site, Thread, lanes, run};
 use foregather_dsm::protocol::Counts;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 type OfThread<'t> = Thread<'t, Lane<threads::Thread>>;
 
-/// What a run recorded.
+/// The records of a run.
 struct Written {
     journals: Vec<Journal>,
     sites: Vec<Site>,
@@ -56,7 +57,7 @@ fn written<S: Sync>(
 
 const ROUNDS: usize = 30;
 
-/// Every rank adds to a number of its own, over and over.
+/// Every rank repeatedly adds to a number of its own.
 fn own_numbers(ranks: u32, unit: usize) -> (u32, Written) {
     let line = line!() + 1;
     let layout = |layout: &mut SharedAllocator| layout.array::<u64>(8, unit);
@@ -79,7 +80,7 @@ fn false_sharing_is_named_with_its_line_and_cured_by_the_grain_that_is_told() {
         let found = all.sharing();
         let [shared] = &found.sites[..] else { panic!("{found}") };
         assert!(shared.place.contains(&format!("reports.rs:{line}:")), "{shared}");
-        // In each round, each rank but one takes the minipage from another in vain.
+        // In each round, each rank but one fetches the minipage from another one needlessly.
         assert!(shared.fetches.useless >= (ROUNDS as u64 - 2) * u64::from(ranks - 1), "{shared}");
         assert!(shared.fetches.essential == 0 && shared.waited_ns > 0, "{shared}");
         assert_eq!(shared.touched.len() as u32, ranks, "{shared}");

@@ -1,9 +1,8 @@
-//! Threads of several hosts add to the same words: with one writer at a time nothing is lost, and no value
-//! goes back.
+//! Threads of several hosts add to the same words: with a single writer at a time, no update is lost and no
+//! value decreases.
 //!
-//! The hosts are spaces of this process, the protocol a lock for each minipage: the test is of opening,
-//! closing and installing. The negative control installs in the wrong order and must lose an update every
-//! time.
+//! The hosts are spaces of this process, and the protocol is a lock per minipage: this tests opening, closing
+//! and installing. The negative control installs in the wrong order and must lose an update every time.
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::{AtomicU64, Ordering::*};
@@ -52,11 +51,12 @@ struct Cluster {
     copies: Vec<Mutex<Copies>>,
     faults: AtomicU64,
     already_open: AtomicU64,
-    /// Where all threads meet again and again: otherwise one thread would end before another has begun.
+    /// Where all threads wait for each other repeatedly; otherwise one thread could finish before another has
+    /// started.
     round: Barrier,
 }
 
-/// Accesses between two meetings.
+/// Accesses between two barriers.
 const ROUND: u32 = 50;
 
 struct Host {
@@ -79,7 +79,7 @@ impl Faults for Host {
 }
 
 impl Cluster {
-    /// Single writer, many readers: takes from others what `needs` forbids them, then installs.
+    /// Single writer, many readers: removes the access of others that conflicts with `needs`, then installs.
     fn bring(&self, minipage: Minipage, copies: &mut Copies, host: usize, needs: Access) {
         let extent = self.table.extent(minipage).unwrap();
         for other in (0..self.trial.hosts).filter(|&other| other != host) {
@@ -116,8 +116,8 @@ impl Cluster {
         }
     }
 
-    /// One application thread: returns how often it has added, and how often a value was smaller than one it
-    /// had seen.
+    /// Runs one application thread. Returns how often it has added, and how often a value was smaller than an
+    /// earlier one.
     fn work(&self, host: usize, seed: u64, extents: &[Extent]) -> (u64, u64) {
         let _stack = Stack::install().unwrap();
         let mut random = SplitMix(seed);
@@ -179,7 +179,7 @@ fn run(trial: Trial) -> Outturn {
     }
 }
 
-/// The backends that this machine has.
+/// Returns the backends of this machine.
 fn backends() -> Vec<Backend> {
     let all = [Backend::Userfault, Backend::UserfaultThread, Backend::Mprotect];
     all.into_iter().filter(|backend| backend.available().is_ok()).collect()
@@ -195,22 +195,22 @@ fn nothing_is_lost_and_no_value_goes_back() {
                 let end = run(trial);
                 println!("{trial:?}: {end:?}");
                 assert!(end.found == end.added && end.went_back == 0, "{trial:?}: {end:?}");
-                // In every round every host meets most of the minipages, which another host has.
+                // In every round, every host encounters most of the minipages that another host has.
                 assert!(end.faults > u64::from(trial.accesses / ROUND) * 10, "the hosts did not meet: {trial:?}: {end:?}");
                 coalesced += end.already_open;
             }
         }
-        // If a thread serves faults, the kernel lets all threads go on that wait for the page.
+        // If a thread serves faults, the kernel resumes all threads that wait for the page.
         let alone = coalesced == 0 && backend != Backend::UserfaultThread;
         assert!(!alone, "{backend:?}: no two threads of a host have ever faulted together");
     }
 }
 
-/// The negative control: if this finds nothing, the test before proves nothing.
+/// The negative control: if this finds nothing, the previous test proves nothing.
 #[test]
 fn opening_before_the_bytes_are_there_loses_updates() {
-    // If a thread serves faults, between its two steps only those threads of the host run that it has just
-    // let go.
+    // If a thread serves faults, only those threads of the host run between its two steps that it has just
+    // resumed.
     for backend in backends().into_iter().filter(|&backend| backend != Backend::UserfaultThread) {
         for (unit, units) in [(148, 8), (672, 6)] {
             let trial = Trial { backend, hosts: 2, threads: 4, unit, units, accesses: 3_000, open_first: true };

@@ -1,4 +1,4 @@
-//! Ranks of this process that give up: all others learn which, wherever they wait.
+//! Ranks of this process that give up: all others get the rank, wherever they wait.
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread, lanes, run};
 use foregather_machine::{Address, Cause, Error};
 use foregather_shm::{Lane, SegmentSpec, ShmFabric};
@@ -46,7 +46,7 @@ fn words(_: u32, layout: &mut SharedAllocator) -> Result<Array<u64>, Error> {
     layout.array(8, 1)
 }
 
-/// Asserts that all ranks but the culprit blame the culprit.
+/// Asserts that the errors of all ranks except the culprit name the culprit.
 fn all_blame<R>(culprit: usize, ends: &[End<R>])
 where
     R: std::fmt::Debug,
@@ -80,13 +80,13 @@ fn waits(waiting: Waiting, thread: &OfThread<'_>) -> Result<(), Error> {
         Waiting::Barrier => thread.barrier(),
         Waiting::Flag => thread.wait(2),
         Waiting::Both if thread.number().is_multiple_of(2) => thread.barrier(),
-        // It may get the lock after all, from the thread that gives it back and then gives up.
+        // It may get the lock after all, from the thread that releases it and then gives up.
         Waiting::Both => thread.locked(1, || ()).and_then(|()| thread.barrier()),
         Waiting::Through => Ok(()),
     }
 }
 
-/// The second thread of rank 1 holds lock 1, and goes on when all others are about to wait.
+/// The second thread of rank 1 holds lock 1, and continues when all others are about to wait.
 fn one_gives_up(waiting: Waiting, how: impl Fn() -> Result<(), Error> + Sync) -> Vec<End<()>> {
     ranks(3, settings(2), words, |thread, words| {
         let culprit = thread.number() == 3;
@@ -153,7 +153,7 @@ fn a_panic_that_is_caught_leaves_no_lock_held_and_the_lock_names_it_from_then_on
                 let error = thread.locked(1, || ()).unwrap_err();
                 assert_eq!(error.cause(), &Cause::PoisonedLock { by: 1 });
             }
-            // Everything else goes on.
+            // Everything else continues.
             thread.locked(2, || words.set(1, words.get(1) + 1))?;
             thread.barrier()?;
             Ok(words.get(1))
@@ -166,7 +166,7 @@ fn a_panic_that_is_caught_leaves_no_lock_held_and_the_lock_names_it_from_then_on
 fn who_goes_on_after_an_error_gets_it_again_and_hangs_nowhere() {
     let ends = ranks(3, settings(2), words, |thread, words| {
         words.set(thread.number() as usize, 1);
-        // A store that needs another rank which gives up ends its process.
+        // A store that needs another rank, which gives up, ends its process.
         thread.barrier()?;
         if thread.number() == 5 {
             return Err(Cause::Refused { why: "the test".to_owned() }.into());
@@ -201,7 +201,7 @@ fn a_rank_that_cannot_begin_ends_all_others() {
     }
 }
 
-/// The error of a rank of one thread that cannot begin, or that asks for what does not exist.
+/// Returns the error of a rank with one thread that cannot start, or that uses something that does not exist.
 fn alone(
     count: u32,
     settings: Settings,

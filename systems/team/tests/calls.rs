@@ -1,4 +1,4 @@
-//! What a call promises: every part is done exactly once, by whichever thread, whatever else goes on.
+//! The guarantee of a call: every part runs exactly once, on any thread, whatever else happens.
 use foregather_team::{Team, TeamMember};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 const SIZES: [u32; 5] = [1, 2, 3, 4, 7];
 
-/// A counter a member.
+/// Returns a counter per member.
 fn counts(n: usize) -> Vec<AtomicU32> {
     (0..n).map(|_| AtomicU32::new(0)).collect()
 }
@@ -25,8 +25,8 @@ fn every_member_is_called_once() {
             team.run(|member| {
                 assert_eq!(member.size(), size);
                 called[member.rank() as usize].fetch_add(1, Relaxed);
-                // In some rounds a member is held up, so the caller does parts that other members have not
-                // begun.
+                // In some rounds a member is delayed, so the caller runs parts that other members have not
+                // started.
                 if round % 50 == 0 && member.rank() == round / 50 {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -139,7 +139,7 @@ fn callers_at_the_same_time_never_wait_for_each_other() {
             team.run(|member| {
                 if member.rank() == 0 {
                     begun.wait();
-                    // The other caller comes back from all its calls before this one ends.
+                    // The other caller returns from all its calls before this one ends.
                     begun.wait();
                 }
             });
@@ -177,7 +177,7 @@ fn many_callers_do_all_their_work() {
     assert!(all_are(&done, 1));
     #[cfg(feature = "probes")]
     {
-        // One caller after the other, both alive: neither finds the team busy.
+        // One caller after another, both alive: neither finds the team busy.
         team.run(|_| {});
         std::thread::scope(|threads| drop(threads.spawn(|| team.run(|_| {})).join()));
         assert!(foregather_machine::reached_in_process().contains_key("team:J5"));
@@ -216,7 +216,7 @@ fn teams_come_and_go() {
         }
         assert_eq!(called.load(Relaxed), (1 + round % 4) * (round % 3));
     }
-    // The threads of dropped teams end; no caller waits for them, so this may take a moment.
+    // The threads of dropped teams exit; no caller waits for them, so this may take a moment.
     let end = Instant::now() + Duration::from_secs(20);
     let threads = || {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();

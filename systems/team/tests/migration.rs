@@ -1,5 +1,5 @@
-//! A member that is woken on the leader's processor leaves it, if there is another one; a member that sleeps
-//! keeps off it.
+//! A member that is woken on the leader's processor moves away if there is another one, and a member that
+//! blocks avoids the leader's processor.
 use foregather_barrier::ForkJoin;
 use foregather_host::affinity::{self, Mask};
 use foregather_machine::{Placement, block_on};
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Runs one region of a team of `size` in which the leader and the first worker are on the first processor.
-/// Returns where the worker ran before and after it left the leader, if it did.
+/// Returns where the worker ran before and after it left the leader's processor, if it did.
 fn region(size: u32) -> Option<(u32, u32)> {
     let allowed = affinity::allowed();
     let team = ForkJoin::<Thread>::new(size).unwrap();
@@ -60,7 +60,7 @@ fn a_member_of_a_team_larger_than_its_processors_stays() {
     assert_eq!((0..50).find_map(|_| region(more.max(2))), None);
 }
 
-/// How many processors the worker's mask has, in its part and in the pause after it.
+/// Returns how many processors the worker's mask contains, in its part and in the pause after it.
 fn masks() -> Vec<(u32, u32)> {
     let (team, caller) = (Team::new(2).unwrap(), Thread::current().identity());
     let count = |thread| Mask::of(thread).unwrap().count();
@@ -76,7 +76,7 @@ fn masks() -> Vec<(u32, u32)> {
             });
             std::thread::sleep(Duration::from_millis(5));
             let (worker, inside) = worker.into_inner().unwrap().unwrap();
-            // If the worker was late, the caller did its part.
+            // If the worker was late, the caller ran its part.
             (worker != caller).then(|| (inside, count(worker)))
         })
         .collect()
@@ -85,10 +85,9 @@ fn masks() -> Vec<(u32, u32)> {
 #[test]
 fn a_worker_keeps_off_the_leaders_processor_while_it_sleeps_and_no_longer() {
     let all = Mask::of(None).unwrap().count();
-    // The kernel may move either of them in between, and other programs may disturb so much that the team is
-    // one member.
+    // The kernel may move either of them in between, and background load may shrink the team to one member.
     let masks = (0..20).map(|_| masks()).find(|masks| masks.iter().any(|&(_, asleep)| asleep < all) || all < 2).unwrap();
     assert!(masks.iter().all(|&(_, asleep)| asleep + 1 >= all), "{masks:?}");
-    // Under load the leader fetches a worker that has no processor, which lends it a mask for a moment.
+    // Under load, the leader pulls a worker that has no processor, which changes its mask for a moment.
     assert!(masks.iter().filter(|&&(inside, _)| inside == all).count() * 2 > masks.len(), "{masks:?}");
 }

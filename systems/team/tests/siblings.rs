@@ -4,7 +4,8 @@ use std::env;
 use std::process::Command;
 use std::thread::available_parallelism;
 
-/// The members of a default team where a process has these variables; those of this one's launcher are gone.
+/// Returns the size of a default team in a process with these variables; those of this process's launcher are
+/// removed.
 fn members(variables: &[(&str, &str)]) -> u32 {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "case", "--ignored", "--nocapture"]);
@@ -34,7 +35,7 @@ fn a_default_team_is_a_share_and_a_wanted_one_is_not() {
     let many = [("MPI_LOCALRANKID", "3"), ("MPI_LOCALNRANKS", "10000")];
     let with = |more: &[(&'static str, &'static str)]| members(&[&many[..], more].concat());
     let shared = members(&many);
-    // A process that is bound to some of the host's processors is left alone.
+    // A process that is bound to some of the host's processors does not share them.
     assert!(shared == 1 || shared == alone, "{shared} of {alone}");
     assert_eq!(with(&[("FOREGATHER_SIBLINGS", "off")]), alone);
     assert_eq!(with(&[("OMP_NUM_THREADS", "2")]), alone.min(2));

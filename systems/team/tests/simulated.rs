@@ -1,4 +1,4 @@
-//! The protocol of regions in virtual time: the same code as on threads, on machines that are not there.
+//! The protocol of regions in virtual time: the same code as on threads, on simulated machines.
 use foregather_barrier::ForkJoin;
 use foregather_machine::{Clock, Nanos, Placement};
 use foregather_sim::event::Heap;
@@ -12,14 +12,15 @@ const REGIONS: u32 = 200;
 /// Longer than any run here takes.
 const LONG: Nanos = Nanos::from_ms(2_000);
 
-/// How every region of a run went, and how often each part of each region was done.
+/// The timing of every region of a run, and how often each part of each region ran.
 #[derive(PartialEq, Debug)]
 struct Seen {
     courses: Vec<Course>,
     done: Vec<Vec<u32>>,
 }
 
-/// A team of `size` on `cpus` processors, beside hogs that never stop. Each part computes for [`GRAIN`].
+/// Runs a team of `size` on `cpus` processors, with `hogs` threads that never stop computing. Each part
+/// computes for [`GRAIN`].
 fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, help_after: HelpPolicy) -> Seen {
     run_parts_of(GRAIN, cpus, size, hogs, policy, help_after)
 }
@@ -85,15 +86,14 @@ fn each_part_is_done_once_whatever_the_machine() {
 #[test]
 fn with_a_processor_each_nobody_is_late_and_a_region_takes_little_more_than_a_part() {
     let seen = run(4, 4, 0, Policy::default(), HelpPolicy::AfterOwnTime);
-    // The first regions find workers that have yet to arrive.
+    // In the first regions, workers have not arrived yet.
     for course in &seen.courses[10..] {
         assert_eq!((course.own, course.late), (GRAIN, 0));
         assert!(course.whole < GRAIN + Nanos::from_us(60), "{course:?}");
     }
 }
 
-/// On one processor a worker cannot begin before the leader waits, and a leader that waits on the processor
-/// waits in vain.
+/// On one processor a worker cannot start before the leader blocks, and a leader that spins waits in vain.
 #[test]
 fn a_leader_alone_on_its_processor_does_the_parts_of_those_who_cannot_come() {
     let seen = run(1, 3, 0, Policy::TwoPhase { spin: GRAIN * 4 }, HelpPolicy::AfterOwnTime);
@@ -101,8 +101,8 @@ fn a_leader_alone_on_its_processor_does_the_parts_of_those_who_cannot_come() {
     assert!(late > REGIONS / 2, "{late} of {} parts", 2 * REGIONS);
 }
 
-/// Four members a processor: a member that has done its part hands its processor to the next at once, and the
-/// leader does the parts that no member has begun.
+/// Four members per processor: a member that has finished its part hands the processor to the next one at
+/// once, and the leader runs the parts that no member has started.
 #[test]
 fn a_team_larger_than_the_machine_keeps_every_processor_at_work() {
     for (grain, most) in [(Nanos::from_us(5), Nanos::from_us(33)), (Nanos::from_us(20), Nanos::from_us(108))] {

@@ -1,11 +1,11 @@
-//! A fitting team becomes smaller when its members hold it up, and larger again. In a program of its own,
-//! since it is about processors.
+//! A fitting team becomes smaller when its members delay it, and larger again. In a test program of its own,
+//! because it depends on the processors.
 use foregather_team::{Allowed, Team};
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::time::{Duration, Instant};
 
-/// Keeps the processor for `span`.
+/// Computes for `span`.
 fn compute(span: Duration) {
     let end = Instant::now() + span;
     while Instant::now() < end {
@@ -13,7 +13,7 @@ fn compute(span: Duration) {
     }
 }
 
-/// Calls until the report is as `wanted`, for half a minute at most.
+/// Makes calls until the report is as `wanted`, for at most half a minute.
 fn until(team: &Team, work: &(impl Fn(u32) + Sync), wanted: impl Fn(&foregather_team::Report) -> bool) -> bool {
     let end = Instant::now() + Duration::from_secs(30);
     while !wanted(&team.report()) {
@@ -35,8 +35,8 @@ fn a_team_that_is_held_up_becomes_smaller_and_grows_again() {
     let (team, held_up, called) = (Team::fitting(), AtomicBool::new(true), AtomicU32::new(0));
     let work = |rank| {
         called.fetch_add(1, Relaxed);
-        // A sleep, no computation: a member that is held up needs no processor, so this does not depend on
-        // what else runs here.
+        // A sleep, not a computation: a delayed member needs no processor, so this does not depend on other
+        // load.
         if rank > 0 && held_up.load(Relaxed) {
             std::thread::sleep(Duration::from_millis(3));
         } else {
@@ -69,7 +69,7 @@ fn a_limit_holds_from_the_next_call_on() {
     }
     team.set_limit(None);
     assert_eq!((team.limit(), team.report().allowed), (None, Allowed::now()));
-    // While a call is under way: it keeps its members, and is made once for each.
+    // During a call, the team keeps its members, and the call is made once for each.
     std::thread::scope(|threads| {
         threads.spawn(|| (0..2_000).for_each(|turn| team.set_limit(NonZeroU32::new(turn % 3))));
         for _ in 0..2_000 {

@@ -1,4 +1,4 @@
-//! Slices by teams of any size: the same bits, every item once, panics that leave nothing behind.
+//! Slices with teams of any size: the same bits, every item once, and panics without side effects.
 use foregather_team::{Team, for_each, reduce};
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ fn teams() -> Vec<Team> {
     (1..=4).map(|members| Team::new(members).unwrap()).collect()
 }
 
-/// Slow enough that the team is called.
+/// Sums slowly enough that the team is called.
 fn slowly(part: &[f64]) -> f64 {
     std::thread::sleep(std::time::Duration::from_micros(30));
     part.iter().sum()

@@ -1,5 +1,5 @@
-//! Ranks as threads of this process, each with a space of its own, over lanes in shared memory: for tests of
-//! this room.
+//! Runs ranks as threads of this process, each with a space of its own, over lanes in shared memory, for the
+//! tests of this crate.
 use foregather_dsm::memory::{Settings, SharedAllocator, Thread, lanes, run};
 use foregather_dsm::views::Backend;
 use foregather_machine::{Address, Error};
@@ -32,7 +32,7 @@ pub(crate) fn ranks<S: Sync, R: Send>(
     })
 }
 
-/// The backends that this machine has.
+/// Returns the backends of this machine.
 pub(crate) fn backends() -> Vec<Backend> {
     let (chosen, _) = Backend::chosen();
     if chosen == Backend::Userfault { vec![Backend::Userfault, Backend::Mprotect] } else { vec![Backend::Mprotect] }

@@ -8,13 +8,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the other ranks may take to learn of it, on a machine that does other things, too: the test is
-/// about a bound, not about a speed. How long a rank may stand still has its default.
+/// How long the other ranks may take to detect it on a machine under background load: the test checks a
+/// limit, not a speed. The peer timeout has its default.
 const BUSY: Duration = Duration::from_secs(20);
 
-/// Sends one of the ranks that signal when all are in that state: each of the others must name it.
+/// Sends that signal to one of the ranks when all are in that state: each of the others must name it.
 pub(crate) fn lose_one(fabric: &str, state: State, signal: Signal, seed: u64) -> Result<(), String> {
-    // One job at a time: several would be each other's load.
+    // One job at a time: several would slow each other down.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut random = SplitMix(seed);
@@ -40,7 +40,7 @@ pub(crate) fn lose_one(fabric: &str, state: State, signal: Signal, seed: u64) ->
     let wrong = |what: String| Err(format!("rank {victim} was lost: {what} after {took:?}\n{said}"));
     for rank in (0..SIZE).filter(|&rank| rank != victim) {
         let gone = format!("the process of rank {victim} has died or stands still");
-        // Both prefixes are of one rank's own messages.
+        // Both prefixes are of messages about the rank itself.
         let own = [format!("rank {rank} ended: "), format!("rank {rank} cannot ")];
         if !said.lines().any(|line| own.iter().any(|own| line.contains(own)) && line.contains(&gone)) {
             return wrong(format!("rank {rank} did not say so"));
@@ -74,7 +74,7 @@ fn start(fabric: &str, state: State, victim: Rank) -> Result<Launcher, String> {
     command.spawn().map(Launcher).map_err(|error| error.to_string())
 }
 
-/// Reads until every rank has reported its state and its process.
+/// Reads until every rank has reported its state and its PID.
 fn all_ready(output: &mut impl BufRead) -> Result<BTreeMap<Rank, i32>, String> {
     let (mut processes, mut line, mut all) = (BTreeMap::new(), String::new(), String::new());
     while processes.len() < SIZE as usize {

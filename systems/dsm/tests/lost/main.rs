@@ -1,7 +1,7 @@
 //! A rank is killed or stopped while it owns minipages, holds a lock, or is waited for: every other rank
-//! names it, in bounded time.
+//! names it within a time limit.
 //!
-//! A call that waits returns an error. A load or store cannot: the process ends, and says why.
+//! A call that waits returns an error. A load or store cannot: it prints why and ends the process.
 mod job;
 mod programs;
 

@@ -13,19 +13,19 @@ use std::time::Duration;
 pub(crate) const SIZE: u32 = 4;
 const THREADS: u32 = 2;
 const WORDS: usize = 24;
-/// No job of these tests lasts longer: a longer one is ended, and has failed.
+/// The time limit of a job: a longer one is killed, and has failed.
 const LONG: Duration = Duration::from_secs(60);
 
 /// What all ranks are doing when one of them is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Loads and stores: every rank owns some minipages, and is at a fault most of the time.
+    /// Loads and stores: every rank owns some minipages, and is in a fault most of the time.
     Faults,
     /// The lost rank holds a lock that the others wait for.
     Holds,
-    /// Locks go around.
+    /// Locks are passed around.
     Locks,
-    /// The others wait for the lost rank in a barrier.
+    /// The others wait for the lost rank at a barrier.
     Barrier,
     /// Barriers, pushes and prefetches.
     Hints,
@@ -40,7 +40,7 @@ impl State {
         Self::ALL.into_iter().find(|state| format!("{state:?}") == name)
     }
 
-    /// Goes on until the state's call fails.
+    /// Repeats the state's call until it fails.
     fn program<F: Fabric>(self, thread: &Thread<'_, F>, words: &Array<u64>, victim: Rank) -> Result<(), Error> {
         let (number, lost) = (thread.number() as usize, thread.rank() == victim);
         for turn in number.. {
@@ -68,21 +68,21 @@ impl State {
     }
 }
 
-/// Sleeps until another process ends this one.
+/// Sleeps until another process kills this one.
 fn sleep() {
     loop {
         std::thread::sleep(LONG);
     }
 }
 
-/// A rank's program of these tests, as a command line of this executable.
+/// Returns the command line of a rank's program in these tests, for this executable.
 pub(crate) fn program(name: &str) -> Vec<String> {
     let name = format!("programs::{name}");
     let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
     [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
 }
 
-/// Writes a line at once: the lines of several processes must not be mixed.
+/// Writes a line in one call, so that lines of several processes are not interleaved.
 fn say(line: &str) {
     use std::io::Write;
     std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
@@ -105,7 +105,7 @@ where
     served.map(|served| _ = served.leave())
 }
 
-/// Goes on in one state until a rank is lost, and names it.
+/// Stays in one state until a rank is lost, and names it.
 #[test]
 #[ignore = "a program of another test"]
 fn state() {
@@ -130,7 +130,7 @@ fn launcher() {
     std::thread::spawn(|| {
         std::thread::sleep(LONG);
         eprintln!("the job has not come to its end within {LONG:?}");
-        // Its ranks end with this process.
+        // Its ranks are killed with this process.
         exit(98);
     });
     let program = program("state").into_iter().map(Into::into).collect();
