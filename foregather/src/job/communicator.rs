@@ -91,8 +91,8 @@ impl Communicator {
     /// cache line. A long message is copied once; if the sender waits, both sides copy at once.
     ///
     /// # Errors
-    /// `Cause::Rank` if there is no such rank; `Cause::Deadlock` if the receiver waits for this rank, which
-    /// is detected within about a second; otherwise as for [`Communicator`](Self#errors).
+    /// `Cause::Rank` if there is no such rank; `Cause::Deadlock` if the message can only be received after
+    /// this call, which is detected within about a second; otherwise as for [`Communicator`](Self#errors).
     #[inline]
     pub fn send<T: NoUninit>(&self, to: u32, data: &[T]) -> Result<(), Error> {
         self.send_in(call!("send"), to, data)

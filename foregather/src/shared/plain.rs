@@ -7,8 +7,8 @@ use foregather_dsm::memory::local::InCells;
 /// Every bit pattern must be a valid value, so that a read during another rank's write still returns a valid
 /// value: the old one, the new one or, for an array, a mixture of elements of both. References and types with
 /// padding are not allowed, and neither are `bool` and `char`, because some bit patterns are invalid: share a
-/// `u8` or a `u32` instead. The trait is implemented for all types that meet these conditions; programs
-/// cannot implement it for their own types.
+/// `u8` or a `u32` instead. The trait is implemented for integers of up to 64 bits, for `f32` and `f64`, and
+/// for arrays of these.
 ///
 /// ```
 /// use foregather::{Array, SharedElement};
