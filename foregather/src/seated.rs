@@ -41,8 +41,7 @@ impl<H> Seated<H> {
     }
 
     /// Takes over the slot of a process that has died, and otherwise does the same as [`Seated::new`]. `lock`
-    /// is the word of
-    /// [`Seats::succeed`].
+    /// is the word of [`Seats::succeed`].
     pub(crate) fn after(
         what: &'static str,
         seats: &Seats,

@@ -94,9 +94,8 @@ impl Broadcast {
     }
 
     /// Creates a queue like [`Broadcast::create`], but its writer waits for no reader: a reader that it
-    /// overtakes gets
-    /// `Cause::Skipped` with the number of messages it missed. A message may be at most five eighths of the
-    /// ring long.
+    /// overtakes gets `Cause::Skipped` with the number of messages it missed. A message may be at most five
+    /// eighths of the ring long.
     ///
     /// # Errors
     /// As for [`Broadcast::create`].

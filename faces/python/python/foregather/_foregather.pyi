@@ -195,7 +195,7 @@ class ThreadBarrier:
         """Returns whether the barrier is broken."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits until all parties have arrived. Returns a different number from 0 to `parties - 1` in each."""
+        """Waits until all parties have arrived. Returns a different number from 0 to `parties - 1` to each."""
 
     def reset(self) -> None:
         """Resets the barrier to its initial state. Waiting threads get `BrokenBarrierError`."""

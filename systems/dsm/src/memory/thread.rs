@@ -173,7 +173,6 @@ impl<F: Fabric> Thread<'_, F> {
     /// # Errors
     /// [`Cause::PoisonedLock`] if `act` of a thread panicked while it held this lock; also if this thread
     /// holds it already, if there is no such lock, or if a rank is lost or gives up.
-    /// already, or there is no such lock; when a rank is lost or gives up.
     ///
     /// # Panics
     /// If `act` panics.

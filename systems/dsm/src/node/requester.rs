@@ -146,7 +146,6 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// If a rank is lost.
-    /// When a rank is lost.
     pub async fn prefetch<P: PageStore>(
         &mut self,
         node: &Node<F::Cpu, P>,

@@ -6,7 +6,6 @@ use crate::{Access, Minipage};
 ///
 /// The bytes are written before the view opens, the view opens before the word changes, and the manager is
 /// informed last, because it may then serve the next request.
-/// last: only then may it serve the next request.
 pub(super) fn settle(homes: &Homes, message: &Message, act: &mut impl FnMut(Action)) -> bool {
     match *message {
         Message::Data { minipage, access } => {
