@@ -37,8 +37,8 @@ pub(crate) struct Governor {
     width: u32,
     hold: Nanos,
     hold_until: Nanos,
-    /// Calls that the smaller team still has to make. Without this, rare calls would be trials as often as
-    /// normal calls.
+    /// Calls that the smaller team still has to make. Without this, if calls are rare, there would be as many
+    /// trials as other calls.
     hold_calls: u32,
     window: Window,
     /// How many regions in a row had late members, and how long they took.

@@ -44,8 +44,8 @@ impl PageStore for Sizes {
     }
 
     /// Returns the cost of an action. The receiver of a message looks up its minipage, and pays for it before
-    /// it sends anything in response. For the acknowledgement of an invalidation, which usually has no
-    /// response, it pays when it receives the invalidation.
+    /// it sends anything in response. For the acknowledgement of an invalidation, which usually causes no
+    /// response, the manager pays when it sends the invalidation.
     fn toll(&self, action: &Action) -> Nanos {
         let Profile { open, downgrade, close, lookup, .. } = self.profile;
         match action {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// Set in a frame's size if its bytes are in a static buffer, whose number is in the slot.
 pub(crate) const IN_BUFFER: u16 = 1 << 15;
-/// Before a sender uses more than this many buffers, and again at each doubling, it checks which have been
+/// Before a sender uses more than this many buffers, and again at every multiple, it checks which have been
 /// released. So only a few buffers occupy the caches, and a check, which costs a cache-line transfer,
 /// reclaims several at once.
 const FEW: u32 = 2;

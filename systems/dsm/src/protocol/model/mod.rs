@@ -69,8 +69,9 @@ impl Setup {
         }
     }
 
-    /// Returns the longest possible queue, which is how many requests a host can have waiting. One more is
-    /// being served: it may be complete for the thread that sent it, while the manager does not know yet.
+    /// Returns the length of the longest possible queue: the number of requests that all hosts together can
+    /// have waiting. One more is being served: it may be complete for the thread that sent it, while the
+    /// manager does not know yet.
     pub fn bound(&self) -> usize {
         (self.homes.hosts() * (self.threads + self.prefetches)) as usize
     }
