@@ -336,10 +336,10 @@
 //! between hosts. If a rank dies or stops responding, the waits of all other ranks fail with
 //! [`Cause::PeerLost`]. `worlds/launch/examples/ranks.rs` is a complete program.
 //!
-//! A death is detected at once. A rank that stops responding is reported lost after `FOREGATHER_PEER_TIMEOUT`
-//! (default `2s`, at least `500ms`), and never earlier than half of that. Machines that swap or are suspended
-//! briefly need more; under a debugger, `off` disables the check. `worlds/launch/README.md` lists all these
-//! variables, and what unverified peers on the network can do.
+//! A death is usually detected within 0.2 s. A rank that stops responding is reported lost after
+//! `FOREGATHER_PEER_TIMEOUT` (default `2s`, at least `500ms`), and never earlier than half of that. Machines
+//! that swap or are suspended briefly need more; under a debugger, `off` disables the check.
+//! `worlds/launch/README.md` lists all these variables, and what unverified peers on the network can do.
 //!
 //! # Shared memory
 //!

@@ -133,8 +133,8 @@
 //! | 4 threads, with 2 busy processes | 44,000 to 49,000 | 34,000 to 44,000 | 44,000 | 17,000 to 23,000 |
 //!
 //! **Foregather loses in the last row:** with more threads than processors *and* background load,
-//! `pthread_barrier` takes a third to two thirds of the time of `Barrier`. There, six runnable threads share
-//! two processors, and a waiting thread's spin takes CPU time from the thread that it waits for. In this
+//! `pthread_barrier` takes a third to a half of the time of `Barrier`. There, six runnable threads share two
+//! processors, and a waiting thread's spin takes CPU time from the thread that it waits for. In this
 //! situation a policy that blocks immediately may be faster: pass
 //! [`Policy::Block`](crate::engine::Policy::Block) to [`Group::member`](crate::engine::Group::member).
 //!
