@@ -32,10 +32,9 @@ pub struct Error(Box<Cause>);
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The others can never meet again: this rank has failed or panicked, or its member was dropped in the
-    /// middle.
+    /// The operation can never succeed: this rank has failed or panicked, or its member was dropped early.
     Poisoned {
-        /// The rank that left, if it could still be told.
+        /// The rank that left, if it is known.
         by: Option<Rank>,
     },
     /// The data that a lock guards cannot be relied on any more: a holder panicked.
@@ -343,14 +342,14 @@ impl fmt::Display for Cause {
             Self::Poisoned { by: Some(by) } => {
                 write!(
                     f,
-                    "rank {by} has failed, panicked or left in the middle, and the others can never meet again: restart without it"
+                    "rank {by} has failed, panicked or left early, so the others cannot continue: restart without it"
                 )
             }
             Self::Poisoned { by: None } => f.write_str(
-                "a member has failed, panicked or left in the middle, and the others can never meet again: restart without it",
+                "a member has failed, panicked or left early, so the others cannot continue: restart without it",
             ),
             Self::PoisonedLock { by } => {
-                write!(f, "rank {by} panicked while it held this lock: nobody gets it any more; make a new one")
+                write!(f, "rank {by} panicked while it held this lock, so it stays locked: create a new one")
             }
             Self::TimedOut { what, rank, peer, waited_ns } => {
                 write!(f, "{what}: rank {rank} timed out")?;
@@ -365,7 +364,7 @@ impl fmt::Display for Cause {
             Self::Other { why } => f.write_str(why),
             Self::Wait(error) => fmt::Display::fmt(error, f),
             Self::PeerLost { rank, doing, .. } => {
-                write!(f, "the process of rank {rank} has died or stands still")?;
+                write!(f, "the process of rank {rank} has died or stopped responding")?;
                 if doing.is_empty() { Ok(()) } else { write!(f, "; this rank was waiting in: {doing}") }
             }
             Self::Unseen { rank, why } => write!(f, "cannot tell whether the process of rank {rank} still runs: {why}"),
@@ -449,8 +448,8 @@ mod tests {
     fn a_lost_rank_is_a_sentence_without_a_clock_and_without_gaps() {
         let why = crate::WaitContext::new("a barrier", 0);
         let lost = Error::peer_lost(1, Nanos(4_268_590_000_000), &why);
-        let sentence = "the process of rank 1 has died or stands still; this rank was waiting in: a barrier";
+        let sentence = "the process of rank 1 has died or stopped responding; this rank was waiting in: a barrier";
         assert_eq!([format!("{lost:?}"), format!("{:?}", lost.cause())], [sentence, sentence]);
-        assert_eq!(format!("{:?}", Error::lost(1)), "the process of rank 1 has died or stands still");
+        assert_eq!(format!("{:?}", Error::lost(1)), "the process of rank 1 has died or stopped responding");
     }
 }

@@ -1,9 +1,9 @@
-//! Why a barrier's wait ended without a meeting: three variants, each of which asks for another reaction.
+//! Why a wait at a barrier failed: three variants, each of which calls for a different reaction.
 use crate::Rank;
 use core::fmt;
 use core::time::Duration;
 
-/// A thread or a rank, as far as it is known. It prints as a phrase.
+/// A thread or a rank, with what is known of it. `Display` prints a phrase.
 ///
 /// ```
 /// # use foregather_machine as foregather;
@@ -14,7 +14,7 @@ use core::time::Duration;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Participant {
-    /// Its rank, or the seat that its thread has taken.
+    /// Its rank, or the number of the place that its thread has taken.
     pub rank: Option<Rank>,
     /// The name of its thread.
     pub name: Option<String>,
@@ -58,7 +58,7 @@ impl fmt::Display for Participant {
 /// use foregather::{Missing, WaitError, Participant};
 /// use std::time::Duration;
 ///
-/// // A barrier of threads without ranks: one has been here before, and its seat is number 1.
+/// // A barrier of threads without ranks: one has waited here before, at place 1.
 /// let missing = Missing { waited: Duration::from_millis(20), count: 2, who: vec![Participant::rank(1)] };
 /// assert_eq!(
 ///     WaitError::TimedOut(Box::new(missing)).to_string(),
@@ -69,20 +69,20 @@ impl fmt::Display for Participant {
 pub struct Missing {
     /// How long the wait lasted.
     pub waited: Duration,
-    /// How many have not come.
+    /// How many have not arrived.
     pub count: usize,
-    /// The known ones among them: all members with ranks, with the name of their thread once it has waited
-    /// there; of threads without ranks those that have been here before. The others are only counted.
+    /// Those of them that are known: every member that has a rank, with the name of its thread if that has
+    /// waited there before; and threads without ranks that have waited there before. Others are only counted.
     pub who: Vec<Participant>,
 }
 
-/// Why a wait ended without a meeting: three variants, each of which asks for another reaction.
+/// Why a wait at a barrier failed: three variants, each of which calls for a different reaction.
 ///
 /// | variant | what has happened | what to do |
 /// |---|---|---|
-/// | [`WaitError::TimedOut`] | not all have come yet | call again: the arrival stays, and the next call goes on with it |
-/// | [`WaitError::Left`] | a member was dropped, or a guarded thread has panicked | make a new barrier, or give up |
-/// | [`WaitError::Lost`] | a process has died or stands still; never of a barrier of threads | give up, or restart without it |
+/// | [`WaitError::TimedOut`] | not all members have arrived yet | call again: the arrival still counts, and the next call continues the wait |
+/// | [`WaitError::Left`] | a member was dropped, or a guarded thread has panicked | create a new barrier, or give up |
+/// | [`WaitError::Lost`] | a process has died or is stopped; not for barriers of threads | give up, or restart without it |
 ///
 /// ```
 /// # use foregather_machine as foregather;
@@ -98,18 +98,18 @@ pub struct Missing {
 /// # let _ = reaction;
 /// ```
 ///
-/// `Debug` prints the sentence that `Display` does, since `main` and `unwrap` print errors by `Debug`. `?`
-/// turns it into an [`Error`](crate::Error), whose cause is [`Cause::Wait`](crate::Cause::Wait).
+/// `Debug` prints the same sentence as `Display`, because `main` and `unwrap` print errors by `Debug`. `?`
+/// converts it into an [`Error`](crate::Error), whose cause is [`Cause::Wait`](crate::Cause::Wait).
 ///
 /// # Cost
 /// One word, so a `Result` of it is returned in registers; its details are gathered only when a wait fails.
 #[derive(Clone, PartialEq, Eq)]
 pub enum WaitError {
-    /// Not yet. The arrival stays: the next call goes on with this wait.
+    /// Not all members have arrived in time. The arrival still counts: the next call continues this wait.
     TimedOut(Box<Missing>),
-    /// Never: a member has left, or its thread has panicked. Make a new barrier.
+    /// The wait cannot succeed: a member has left, or its thread has panicked. Create a new barrier.
     Left(Box<Participant>),
-    /// Never: a process has died or stands still.
+    /// The wait cannot succeed: a process has died or is stopped.
     Lost(Box<Participant>),
 }
 
@@ -119,7 +119,7 @@ impl WaitError {
         matches!(self, Self::TimedOut(_))
     }
 
-    /// The threads or ranks that have not come, or never will, as far as their names are known.
+    /// Returns the threads or ranks that have not arrived or will not, those of them that are known.
     pub fn missing(&self) -> &[Participant] {
         match self {
             Self::TimedOut(missing) => &missing.who,
@@ -143,8 +143,8 @@ impl fmt::Display for WaitError {
                 }
                 f.write_str("; call again to continue the wait")
             }
-            Self::Left(who) => write!(f, "{who} has left, and the others can never meet again: make a new barrier"),
-            Self::Lost(who) => write!(f, "the process of {who} has died or stands still"),
+            Self::Left(who) => write!(f, "{who} has left: create a new barrier"),
+            Self::Lost(who) => write!(f, "the process of {who} has died or stopped responding"),
         }
     }
 }

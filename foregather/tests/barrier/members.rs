@@ -60,7 +60,7 @@ fn the_one_who_left_is_known_by_rank_and_name() {
         let error = first.wait().unwrap_err();
         let who = &error.missing()[0];
         assert_eq!((who.rank, who.name.as_deref()), (Some(1), Some("deserter")), "{error}");
-        assert!(error.to_string().contains("make a new barrier"), "{error}");
+        assert!(error.to_string().contains("create a new barrier"), "{error}");
     });
 }
 

@@ -81,7 +81,7 @@ fn processes_that_wait_in_a_circle_are_told() {
 
 #[test]
 fn a_rank_that_fails_is_blamed_and_the_job_fails_everywhere() {
-    let left = "rank 1 has failed, panicked or left in the middle";
+    let left = "rank 1 has failed, panicked or left early";
     let closed = "rank 1 has left in order";
     for (case, heard, told, code) in [
         ("errs", left, "the job: rank 1 failed: there is no rank 9", 1),

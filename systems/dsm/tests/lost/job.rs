@@ -39,7 +39,7 @@ pub(crate) fn lose_one(fabric: &str, state: State, signal: Signal, seed: u64) ->
     let (code, took) = (launcher.0.wait().map_err(|error| error.to_string())?.code(), since.elapsed());
     let wrong = |what: String| Err(format!("rank {victim} was lost: {what} after {took:?}\n{said}"));
     for rank in (0..SIZE).filter(|&rank| rank != victim) {
-        let gone = format!("the process of rank {victim} has died or stands still");
+        let gone = format!("the process of rank {victim} has died or stopped responding");
         // Both prefixes are of messages about the rank itself.
         let own = [format!("rank {rank} ended: "), format!("rank {rank} cannot ")];
         if !said.lines().any(|line| own.iter().any(|own| line.contains(own)) && line.contains(&gone)) {
