@@ -1,8 +1,9 @@
 //! Makes symbols from lines of the table.
 //!
-//! `entries! { "NODE" { fn NAME(ARGUMENTS) -> RESULT { .. } .. } .. }` exports each name as a jump through a
-//! slot, which is this library's own function unless the library stands aside ([`crate::load`]): so a call
-//! that is passed on costs a jump, whatever its arguments are. `TABLE` has all of them.
+//! `entries! { "NODE" { fn NAME NAME .. (ARGUMENTS) -> RESULT { .. } .. } .. }` exports each name as a jump
+//! through a slot, which is this library's own function unless the library stands aside ([`crate::load`]): so
+//! a call that is passed on costs a jump, whatever its arguments are. `TABLE` has all of them. `pairs!` and
+//! `numbers!` are the same for functions that Fortran calls with addresses.
 use core::sync::atomic::AtomicPtr;
 
 /// One symbol.
@@ -23,22 +24,51 @@ pub struct ExportedSymbol {
 /// got their names.
 macro_rules! entries {
     (old: $($lines:tt)*) => { $crate::export::entries! { @ false old $($lines)* } };
-    (@ $is_default:literal $place:ident $( $node:literal { $( fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block )* } )*) => {
-        $($(
-            #[allow(non_snake_case, clippy::too_many_arguments, reason = "the standard's names and arguments")]
-            unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? $body
-        )*)*
+    (@ $is_default:literal $place:ident $( $node:literal { $( fn $($name:ident)+ ($($arguments:tt)*) $(-> $result:ty)? $body:block )* } )*) => {
+        $($( $crate::export::functions! { [$($name)+] ($($arguments)*) [$(-> $result)?] $body } )*)*
         #[allow(non_upper_case_globals, reason = "the standard's names")]
         mod slots {
             use core::sync::atomic::AtomicPtr;
-            $($( pub(super) static $name: AtomicPtr<()> = AtomicPtr::new(super::$name as *mut ()); )*)*
+            $($($( pub(super) static $name: AtomicPtr<()> = AtomicPtr::new(super::$name as *mut ()); )+)*)*
         }
-        $($( $crate::export::symbol! { $place $node $name } )*)*
+        $($($( $crate::export::symbol! { $place $node $name } )+)*)*
         /// The symbols of this file.
         pub(crate) static TABLE: &[$crate::export::ExportedSymbol] =
-            &[$($( $crate::export::ExportedSymbol { name: stringify!($name), node: $node, is_default: $is_default, slot: &slots::$name } ),*),*];
+            &[$($($( $crate::export::ExportedSymbol { name: stringify!($name), node: $node, is_default: $is_default, slot: &slots::$name } ),+),*),*];
     };
     ($($lines:tt)*) => { $crate::export::entries! { @ true new $($lines)* } };
+}
+
+/// The functions of a line: the same for each name.
+macro_rules! functions {
+    ([$($name:ident)+] $arguments:tt $result:tt $body:tt) => {
+        $( $crate::export::functions! { @ $name $arguments $result $body } )+
+    };
+    (@ $name:ident ($($argument:ident: $kind:ty),* $(,)?) [$(-> $result:ty)?] $body:tt) => {
+        #[allow(non_snake_case, clippy::too_many_arguments, reason = "the standard's names and arguments")]
+        unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? $body
+    };
+}
+
+/// Two names a line: C passes values, and Fortran their addresses.
+macro_rules! pairs {
+    ($($node:literal { $( fn $c:ident $fortran:ident($($value:ident: $kind:ty),*) $(-> $result:ty)? $body:block )* })*) => {
+        $crate::export::entries! { $($node { $(
+            fn $c($($value: $kind),*) $(-> $result)? $body
+            fn $fortran($($value: &$kind),*) $(-> $result)? { $( let $value = *$value; )* $body }
+        )* })* }
+    };
+}
+
+/// Three names a line, for functions of a number: C's, Fortran's, and Fortran's with integers of eight bytes.
+macro_rules! numbers {
+    ($($node:literal { $( fn $c:ident $fortran:ident $long:ident($number:ident) $(-> $result:ty)? $body:block )* })*) => {
+        $crate::export::entries! { $($node { $(
+            fn $c($number: core::ffi::c_int) $(-> $result)? { let $number = i64::from($number); $body }
+            fn $fortran($number: &core::ffi::c_int) $(-> $result)? { let $number = i64::from(*$number); $body }
+            fn $long($number: &i64) $(-> $result)? { let $number = *$number; $body }
+        )* })* }
+    };
 }
 
 /// The symbol of a line.
@@ -89,4 +119,4 @@ macro_rules! jump {
     };
 }
 
-pub(crate) use {entries, jump, symbol};
+pub(crate) use {entries, functions, jump, numbers, pairs, symbol};

@@ -45,22 +45,7 @@ entries! {
             // SAFETY: the program passes as many traits as it says.
             unsafe { init(*space, *count, traits) }
         }
-        fn omp_destroy_allocator(allocator: AllocatorHandle) {
-            destroy(allocator);
-        }
-        fn omp_destroy_allocator_(allocator: &AllocatorHandle) {
-            destroy(*allocator);
-        }
-        fn omp_set_default_allocator(allocator: AllocatorHandle) {
-            set_usual(allocator);
-        }
-        fn omp_set_default_allocator_(allocator: &AllocatorHandle) {
-            set_usual(*allocator);
-        }
-        fn omp_get_default_allocator() -> AllocatorHandle {
-            usual()
-        }
-        fn omp_get_default_allocator_() -> AllocatorHandle {
+        fn omp_get_default_allocator omp_get_default_allocator_() -> AllocatorHandle {
             usual()
         }
         fn omp_alloc(bytes: usize, allocator: AllocatorHandle) -> *mut c_void {
@@ -104,6 +89,17 @@ entries! {
         }
         fn GOMP_is_alloc(block: *mut c_void) -> bool {
             memory::is_marked(block)
+        }
+    }
+}
+
+pub(super) mod handles {
+    use super::*;
+    use crate::export::pairs;
+    pairs! {
+        "OMP_5.0.1" {
+            fn omp_destroy_allocator omp_destroy_allocator_(allocator: AllocatorHandle) { destroy(allocator); }
+            fn omp_set_default_allocator omp_set_default_allocator_(allocator: AllocatorHandle) { set_usual(allocator); }
         }
     }
 }

@@ -47,32 +47,18 @@ macro_rules! locks {
         entries! {
             $($place:)?
             $node {
-                fn omp_init_lock(lock: *mut Lock) {
+                fn omp_init_lock omp_init_lock_(lock: *mut Lock) {
                     // SAFETY: the program passes memory for a lock, which no thread uses yet.
                     unsafe { lock.write(Lock::new()) }
                 }
-                fn omp_destroy_lock(_lock: *mut Lock) {}
-                fn omp_set_lock(lock: &Lock) {
+                fn omp_destroy_lock omp_destroy_lock_(_lock: *mut Lock) {}
+                fn omp_set_lock omp_set_lock_(lock: &Lock) {
                     lock.lock();
                 }
-                fn omp_unset_lock(lock: &Lock) {
+                fn omp_unset_lock omp_unset_lock_(lock: &Lock) {
                     lock.unlock();
                 }
-                fn omp_test_lock(lock: &Lock) -> c_int {
-                    lock.try_lock().into()
-                }
-                fn omp_init_lock_(lock: *mut Lock) {
-                    // SAFETY: the program passes memory for a lock, which no thread uses yet.
-                    unsafe { lock.write(Lock::new()) }
-                }
-                fn omp_destroy_lock_(_lock: *mut Lock) {}
-                fn omp_set_lock_(lock: &Lock) {
-                    lock.lock();
-                }
-                fn omp_unset_lock_(lock: &Lock) {
-                    lock.unlock();
-                }
-                fn omp_test_lock_(lock: &Lock) -> c_int {
+                fn omp_test_lock omp_test_lock_(lock: &Lock) -> c_int {
                     lock.try_lock().into()
                 }
                 fn omp_init_nest_lock(lock: *mut $nest) {

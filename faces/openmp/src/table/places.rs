@@ -1,18 +1,18 @@
 //! Places, the threads bound to them, and texts about both.
-use super::queries::{int, questions};
+use super::queries::int;
 use crate::export::entries;
 use core::ffi::{CStr, c_char, c_int};
 use foregather_openmp::{Shown, affinity_format, icvs, partition, place, settings};
 use std::io::Write;
 
-questions! {
+entries! {
     "OMP_4.0" {
-        omp_get_proc_bind omp_get_proc_bind_ -> c_int: icvs().bind as c_int;
+        fn omp_get_proc_bind omp_get_proc_bind_() -> c_int { icvs().bind as c_int }
     }
     "OMP_4.5" {
-        omp_get_num_places omp_get_num_places_ -> c_int: int(settings().places.places.len() as u32);
-        omp_get_place_num omp_get_place_num_ -> c_int: place().map_or(-1, int);
-        omp_get_partition_num_places omp_get_partition_num_places_ -> c_int: partition().map_or(0, |all| int(all.count));
+        fn omp_get_num_places omp_get_num_places_() -> c_int { int(settings().places.places.len() as u32) }
+        fn omp_get_place_num omp_get_place_num_() -> c_int { place().map_or(-1, int) }
+        fn omp_get_partition_num_places omp_get_partition_num_places_() -> c_int { partition().map_or(0, |all| int(all.count)) }
     }
 }
 
@@ -40,19 +40,25 @@ fn places() -> impl Iterator<Item = u32> {
     partition().into_iter().flat_map(|all| all.first..all.first + all.count)
 }
 
+pub(super) mod numbers {
+    use super::*;
+    use crate::export::numbers;
+    numbers! {
+        "OMP_4.5" {
+            fn omp_get_place_num_procs omp_get_place_num_procs_ omp_get_place_num_procs_8_(place) -> c_int {
+                int(processors(place).len() as u32)
+            }
+        }
+        "OMP_5.1" {
+            fn omp_display_env omp_display_env_ omp_display_env_8_(all) { show_settings(all != 0); }
+        }
+    }
+}
+
 pub(super) mod numbered {
     use super::*;
     entries! {
         "OMP_4.5" {
-            fn omp_get_place_num_procs(place: c_int) -> c_int {
-                int(processors(place.into()).len() as u32)
-            }
-            fn omp_get_place_num_procs_(place: &c_int) -> c_int {
-                int(processors((*place).into()).len() as u32)
-            }
-            fn omp_get_place_num_procs_8_(place: &i64) -> c_int {
-                int(processors(*place).len() as u32)
-            }
             fn omp_get_place_proc_ids(place: c_int, ids: *mut c_int) {
                 // SAFETY: the program has made room for the processors of the place.
                 unsafe { write(processors(place.into()).iter().copied(), ids) }
@@ -65,11 +71,7 @@ pub(super) mod numbered {
                 // SAFETY: the program has made room for the processors of the place.
                 unsafe { write(processors(*place).iter().copied(), ids) }
             }
-            fn omp_get_partition_place_nums(to: *mut c_int) {
-                // SAFETY: the program has made room for the places of its partition.
-                unsafe { write(places(), to) }
-            }
-            fn omp_get_partition_place_nums_(to: *mut c_int) {
+            fn omp_get_partition_place_nums omp_get_partition_place_nums_(to: *mut c_int) {
                 // SAFETY: the program has made room for the places of its partition.
                 unsafe { write(places(), to) }
             }
@@ -182,17 +184,6 @@ pub(super) mod shown {
                     let text = affinity_format::shown(of_fortran(format, length));
                     give_fortran(&text, buffer, size)
                 }
-            }
-        }
-        "OMP_5.1" {
-            fn omp_display_env(all: c_int) {
-                show_settings(all != 0);
-            }
-            fn omp_display_env_(all: &c_int) {
-                show_settings(*all != 0);
-            }
-            fn omp_display_env_8_(all: &i64) {
-                show_settings(*all != 0);
             }
         }
     }

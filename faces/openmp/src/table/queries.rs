@@ -89,151 +89,84 @@ fn wtime() -> f64 {
     clock::now().0 as f64 * 1e-9
 }
 
-/// Questions without an argument: a name for C and one for Fortran a line.
-macro_rules! questions {
-    ($($node:literal { $($c:ident $fortran:ident -> $kind:ty: $answer:expr;)* })*) => { entries! { $($node { $(
-        fn $c() -> $kind {
-            $answer
-        }
-        fn $fortran() -> $kind {
-            $answer
-        }
-    )* })* } };
-}
-
-pub(super) use questions;
-
-questions! {
+entries! {
     "OMP_1.0" {
-        omp_get_thread_num omp_get_thread_num_ -> c_int: other_at_first().map_or_else(|| int(task().rank), |other| (other.thread_num)());
-        omp_get_num_threads omp_get_num_threads_ -> c_int: other().map_or_else(|| int(task().size), |other| (other.num_threads)());
-        omp_get_max_threads omp_get_max_threads_ -> c_int: max_threads();
-        omp_get_num_procs omp_get_num_procs_ -> c_int: int(settings().processors);
-        omp_in_parallel omp_in_parallel_ -> c_int: other().map_or_else(|| (task().active > 0).into(), |other| (other.in_parallel)());
-        omp_get_dynamic omp_get_dynamic_ -> c_int: icvs().dynamic.into();
-        omp_get_nested omp_get_nested_ -> c_int: (icvs().active_levels > 1 && icvs().active_levels > task().active).into();
+        fn omp_get_thread_num omp_get_thread_num_() -> c_int { other_at_first().map_or_else(|| int(task().rank), |other| (other.thread_num)()) }
+        fn omp_get_num_threads omp_get_num_threads_() -> c_int { other().map_or_else(|| int(task().size), |other| (other.num_threads)()) }
+        fn omp_get_max_threads omp_get_max_threads_() -> c_int { max_threads() }
+        fn omp_get_num_procs omp_get_num_procs_() -> c_int { int(settings().processors) }
+        fn omp_in_parallel omp_in_parallel_() -> c_int { other().map_or_else(|| (task().active > 0).into(), |other| (other.in_parallel)()) }
+        fn omp_get_dynamic omp_get_dynamic_() -> c_int { icvs().dynamic.into() }
+        fn omp_get_nested omp_get_nested_() -> c_int { (icvs().active_levels > 1 && icvs().active_levels > task().active).into() }
     }
     "OMP_2.0" {
-        omp_get_wtime omp_get_wtime_ -> f64: wtime();
-        omp_get_wtick omp_get_wtick_ -> f64: 1e-9;
+        fn omp_get_wtime omp_get_wtime_() -> f64 { wtime() }
+        fn omp_get_wtick omp_get_wtick_() -> f64 { 1e-9 }
     }
     "OMP_3.0" {
-        omp_get_level omp_get_level_ -> c_int: other().map_or_else(|| int(task().level), |other| (other.level)());
-        omp_get_active_level omp_get_active_level_ -> c_int: other().map_or_else(|| int(task().active), |other| (other.active_level)());
-        omp_get_max_active_levels omp_get_max_active_levels_ -> c_int: int(icvs().active_levels);
-        omp_get_thread_limit omp_get_thread_limit_ -> c_int: int(icvs().thread_limit);
+        fn omp_get_level omp_get_level_() -> c_int { other().map_or_else(|| int(task().level), |other| (other.level)()) }
+        fn omp_get_active_level omp_get_active_level_() -> c_int { other().map_or_else(|| int(task().active), |other| (other.active_level)()) }
+        fn omp_get_max_active_levels omp_get_max_active_levels_() -> c_int { int(icvs().active_levels) }
+        fn omp_get_thread_limit omp_get_thread_limit_() -> c_int { int(icvs().thread_limit) }
     }
     "OMP_3.1" {
-        omp_in_final omp_in_final_ -> c_int: tasking::is_final().into();
+        fn omp_in_final omp_in_final_() -> c_int { tasking::is_final().into() }
     }
     "OMP_4.0" {
-        omp_get_cancellation omp_get_cancellation_ -> c_int: settings().cancellation.into();
+        fn omp_get_cancellation omp_get_cancellation_() -> c_int { settings().cancellation.into() }
     }
     "OMP_4.5" {
-        omp_get_max_task_priority omp_get_max_task_priority_ -> c_int: int(settings().max_task_priority);
+        fn omp_get_max_task_priority omp_get_max_task_priority_() -> c_int { int(settings().max_task_priority) }
     }
     "OMP_5.2" {
-        omp_in_explicit_task omp_in_explicit_task_ -> c_int: tasking::is_explicit().into();
+        fn omp_in_explicit_task omp_in_explicit_task_() -> c_int { tasking::is_explicit().into() }
     }
     "OMP_5.0.1" {
-        omp_get_supported_active_levels omp_get_supported_active_levels_ -> c_int: int(MOST_LEVELS);
+        fn omp_get_supported_active_levels omp_get_supported_active_levels_() -> c_int { int(MOST_LEVELS) }
     }
 }
 
-/// What has an argument.
-pub(super) mod told {
+/// What has a number for an argument.
+pub(super) mod numbers {
     use super::*;
-    entries! {
+    use crate::export::numbers;
+    numbers! {
         "OMP_1.0" {
-            fn omp_set_num_threads(threads: c_int) {
-                set_num_threads(threads.into());
-            }
-            fn omp_set_num_threads_(threads: &c_int) {
-                set_num_threads((*threads).into());
-            }
-            fn omp_set_num_threads_8_(threads: &i64) {
-                set_num_threads(*threads);
-            }
-            fn omp_set_dynamic(dynamic: c_int) {
-                change(|icvs| icvs.dynamic = dynamic != 0);
-            }
-            fn omp_set_dynamic_(dynamic: &c_int) {
-                change(|icvs| icvs.dynamic = *dynamic != 0);
-            }
-            fn omp_set_dynamic_8_(dynamic: &i64) {
-                change(|icvs| icvs.dynamic = *dynamic != 0);
-            }
-            fn omp_set_nested(nested: c_int) {
-                set_nested(nested != 0);
-            }
-            fn omp_set_nested_(nested: &c_int) {
-                set_nested(*nested != 0);
-            }
-            fn omp_set_nested_8_(nested: &i64) {
-                set_nested(*nested != 0);
-            }
+            fn omp_set_num_threads omp_set_num_threads_ omp_set_num_threads_8_(threads) { set_num_threads(threads); }
+            fn omp_set_dynamic omp_set_dynamic_ omp_set_dynamic_8_(dynamic) { change(|icvs| icvs.dynamic = dynamic != 0); }
+            fn omp_set_nested omp_set_nested_ omp_set_nested_8_(nested) { set_nested(nested != 0); }
         }
         "OMP_3.0" {
-            fn omp_set_max_active_levels(levels: c_int) {
-                set_active_levels(levels.into());
-            }
-            fn omp_set_max_active_levels_(levels: &c_int) {
-                set_active_levels((*levels).into());
-            }
-            fn omp_set_max_active_levels_8_(levels: &i64) {
-                set_active_levels(*levels);
-            }
-            fn omp_set_schedule(kind: c_int, chunk: c_int) {
-                set_schedule(kind, chunk.into());
-            }
-            fn omp_set_schedule_(kind: &c_int, chunk: &c_int) {
-                set_schedule(*kind, (*chunk).into());
-            }
-            fn omp_set_schedule_8_(kind: &c_int, chunk: &i64) {
-                set_schedule(*kind, *chunk);
-            }
-            fn omp_get_schedule(kind: &mut c_int, chunk: &mut c_int) {
-                (*kind, *chunk) = schedule();
-            }
-            fn omp_get_schedule_(kind: &mut c_int, chunk: &mut c_int) {
-                (*kind, *chunk) = schedule();
-            }
+            fn omp_set_max_active_levels omp_set_max_active_levels_ omp_set_max_active_levels_8_(levels) { set_active_levels(levels); }
+            fn omp_get_ancestor_thread_num omp_get_ancestor_thread_num_ omp_get_ancestor_thread_num_8_(level) -> c_int { ancestor_num(level) }
+            fn omp_get_team_size omp_get_team_size_ omp_get_team_size_8_(level) -> c_int { team_size(level) }
+        }
+    }
+}
+
+pub(super) mod schedules {
+    use super::*;
+    entries! {
+        "OMP_3.0" {
+            fn omp_set_schedule(kind: c_int, chunk: c_int) { set_schedule(kind, chunk.into()); }
+            fn omp_set_schedule_(kind: &c_int, chunk: &c_int) { set_schedule(*kind, (*chunk).into()); }
+            fn omp_set_schedule_8_(kind: &c_int, chunk: &i64) { set_schedule(*kind, *chunk); }
+            fn omp_get_schedule omp_get_schedule_(kind: &mut c_int, chunk: &mut c_int) { (*kind, *chunk) = schedule(); }
             fn omp_get_schedule_8_(kind: &mut c_int, chunk: &mut i64) {
                 let (now, length) = schedule();
                 (*kind, *chunk) = (now, length.into());
             }
-            fn omp_get_ancestor_thread_num(level: c_int) -> c_int {
-                ancestor_num(level.into())
-            }
-            fn omp_get_ancestor_thread_num_(level: &c_int) -> c_int {
-                ancestor_num((*level).into())
-            }
-            fn omp_get_ancestor_thread_num_8_(level: &i64) -> c_int {
-                ancestor_num(*level)
-            }
-            fn omp_get_team_size(level: c_int) -> c_int {
-                team_size(level.into())
-            }
-            fn omp_get_team_size_(level: &c_int) -> c_int {
-                team_size((*level).into())
-            }
-            fn omp_get_team_size_8_(level: &i64) -> c_int {
-                team_size(*level)
-            }
         }
+    }
+}
+
+pub(super) mod pauses {
+    use super::*;
+    use crate::export::pairs;
+    pairs! {
         "OMP_5.0" {
-            fn omp_pause_resource(_kind: c_int, _device: c_int) -> c_int {
-                paused()
-            }
-            fn omp_pause_resource_(_kind: &c_int, _device: &c_int) -> c_int {
-                paused()
-            }
-            fn omp_pause_resource_all(_kind: c_int) -> c_int {
-                paused()
-            }
-            fn omp_pause_resource_all_(_kind: &c_int) -> c_int {
-                paused()
-            }
+            fn omp_pause_resource omp_pause_resource_(_kind: c_int, _device: c_int) -> c_int { paused() }
+            fn omp_pause_resource_all omp_pause_resource_all_(_kind: c_int) -> c_int { paused() }
         }
     }
 }

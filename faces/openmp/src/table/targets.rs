@@ -1,6 +1,5 @@
 //! Target regions and the data that they map, on the host: it has the program's own memory, so nothing is
 //! copied but what a region has for itself, and every number of a device is taken for the host's.
-use super::queries::questions;
 use super::tasks::{named, uses};
 use crate::export::entries;
 use crate::table::regions::Body;
@@ -9,17 +8,17 @@ use core::ffi::{c_int, c_uint, c_void};
 use foregather_openmp::{Offload, change, icvs, outside, settings, tasking};
 use std::alloc;
 
-questions! {
+entries! {
     "OMP_4.0" {
-        omp_get_default_device omp_get_default_device_ -> c_int: icvs().device;
-        omp_get_num_devices omp_get_num_devices_ -> c_int: DEVICES;
-        omp_is_initial_device omp_is_initial_device_ -> c_int: 1;
+        fn omp_get_default_device omp_get_default_device_() -> c_int { icvs().device }
+        fn omp_get_num_devices omp_get_num_devices_() -> c_int { DEVICES }
+        fn omp_is_initial_device omp_is_initial_device_() -> c_int { 1 }
     }
     "OMP_4.5" {
-        omp_get_initial_device omp_get_initial_device_ -> c_int: DEVICES;
+        fn omp_get_initial_device omp_get_initial_device_() -> c_int { DEVICES }
     }
     "OMP_5.0.2" {
-        omp_get_device_num omp_get_device_num_ -> c_int: DEVICES;
+        fn omp_get_device_num omp_get_device_num_() -> c_int { DEVICES }
     }
 }
 
@@ -171,19 +170,13 @@ pub(super) mod regions {
                 // SAFETY: the compiler passes a body with its data.
                 unsafe { on_host(device, body, addresses.cast(), None) }
             }
-            fn GOMP_target_data(
+            fn GOMP_target_data GOMP_target_update(
                 device: c_int, _unused: *const c_void,
                 _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u8,
             ) {
                 reach(device);
             }
             fn GOMP_target_end_data() {}
-            fn GOMP_target_update(
-                device: c_int, _unused: *const c_void,
-                _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u8,
-            ) {
-                reach(device);
-            }
         }
         "GOMP_4.5" {
             fn GOMP_target_ext(
@@ -203,15 +196,7 @@ pub(super) mod regions {
             ) {
                 reach(device);
             }
-            fn GOMP_target_update_ext(
-                device: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16,
-                _flags: c_uint, depend: *const *const c_void,
-            ) {
-                // SAFETY: the compiler passes a list of uses, or none.
-                tasking::wait_for(&unsafe { uses(depend) });
-                reach(device);
-            }
-            fn GOMP_target_enter_exit_data(
+            fn GOMP_target_update_ext GOMP_target_enter_exit_data(
                 device: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16,
                 _flags: c_uint, depend: *const *const c_void,
             ) {
@@ -234,12 +219,10 @@ pub(super) mod images {
     use super::*;
     entries! {
         "GOMP_4.0.1" {
-            fn GOMP_offload_register(_table: *const c_void, _device: c_int, _image: *const c_void) {}
-            fn GOMP_offload_unregister(_table: *const c_void, _device: c_int, _image: *const c_void) {}
+            fn GOMP_offload_register GOMP_offload_unregister(_table: *const c_void, _device: c_int, _image: *const c_void) {}
         }
         "GOMP_4.5" {
-            fn GOMP_offload_register_ver(_version: c_uint, _table: *const c_void, _device: c_int, _image: *const c_void) {}
-            fn GOMP_offload_unregister_ver(_version: c_uint, _table: *const c_void, _device: c_int, _image: *const c_void) {}
+            fn GOMP_offload_register_ver GOMP_offload_unregister_ver(_version: c_uint, _table: *const c_void, _device: c_int, _image: *const c_void) {}
         }
     }
 }
@@ -332,20 +315,21 @@ unsafe fn fill(memory: *mut c_void, value: c_int, bytes: usize, device: c_int) -
     memory
 }
 
+pub(super) mod usual {
+    use super::*;
+    use crate::export::numbers;
+    numbers! {
+        "OMP_4.0" {
+            fn omp_set_default_device omp_set_default_device_ omp_set_default_device_8_(device) {
+                change(|icvs| icvs.device = c_int::try_from(device).unwrap_or(c_int::MAX));
+            }
+        }
+    }
+}
+
 pub(super) mod memory {
     use super::*;
     entries! {
-        "OMP_4.0" {
-            fn omp_set_default_device(device: c_int) {
-                change(|icvs| icvs.device = device);
-            }
-            fn omp_set_default_device_(device: &c_int) {
-                change(|icvs| icvs.device = *device);
-            }
-            fn omp_set_default_device_8_(device: &i64) {
-                change(|icvs| icvs.device = c_int::try_from(*device).unwrap_or(c_int::MAX));
-            }
-        }
         "OMP_4.5" {
             fn omp_target_alloc(bytes: usize, device: c_int) -> *mut c_void {
                 // SAFETY: it has no contract.

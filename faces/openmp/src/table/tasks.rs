@@ -384,10 +384,7 @@ entries! {
         }
     }
     "OMP_5.0.1" {
-        fn omp_fulfill_event(event: usize) {
-            fulfil(event);
-        }
-        fn omp_fulfill_event_(event: usize) {
+        fn omp_fulfill_event omp_fulfill_event_(event: usize) {
             fulfil(event);
         }
     }

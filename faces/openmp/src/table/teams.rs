@@ -1,19 +1,19 @@
 //! Leagues of teams, and what a program says of its own errors.
-use super::queries::{int, questions};
+use super::queries::int;
 use crate::export::entries;
 use crate::table::regions::{Body, call};
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use foregather_openmp::task;
 use foregather_openmp::teams::{self, most_teams, set_most_teams, set_thread_limit, thread_limit};
 
-questions! {
+entries! {
     "OMP_4.0" {
-        omp_get_num_teams omp_get_num_teams_ -> c_int: int(task().league.teams);
-        omp_get_team_num omp_get_team_num_ -> c_int: int(task().league.number);
+        fn omp_get_num_teams omp_get_num_teams_() -> c_int { int(task().league.teams) }
+        fn omp_get_team_num omp_get_team_num_() -> c_int { int(task().league.number) }
     }
     "OMP_5.1" {
-        omp_get_max_teams omp_get_max_teams_ -> c_int: int(most_teams());
-        omp_get_teams_thread_limit omp_get_teams_thread_limit_ -> c_int: int(thread_limit());
+        fn omp_get_max_teams omp_get_max_teams_() -> c_int { int(most_teams()) }
+        fn omp_get_teams_thread_limit omp_get_teams_thread_limit_() -> c_int { int(thread_limit()) }
     }
 }
 
@@ -26,25 +26,12 @@ fn positive(number: i64, set: impl Fn(u32)) {
 
 pub(super) mod limits {
     use super::*;
-    entries! {
+    use crate::export::numbers;
+    numbers! {
         "OMP_5.1" {
-            fn omp_set_num_teams(teams: c_int) {
-                positive(teams.into(), set_most_teams);
-            }
-            fn omp_set_num_teams_(teams: &c_int) {
-                positive((*teams).into(), set_most_teams);
-            }
-            fn omp_set_num_teams_8_(teams: &i64) {
-                positive(*teams, set_most_teams);
-            }
-            fn omp_set_teams_thread_limit(threads: c_int) {
-                positive(threads.into(), set_thread_limit);
-            }
-            fn omp_set_teams_thread_limit_(threads: &c_int) {
-                positive((*threads).into(), set_thread_limit);
-            }
-            fn omp_set_teams_thread_limit_8_(threads: &i64) {
-                positive(*threads, set_thread_limit);
+            fn omp_set_num_teams omp_set_num_teams_ omp_set_num_teams_8_(teams) { positive(teams, set_most_teams); }
+            fn omp_set_teams_thread_limit omp_set_teams_thread_limit_ omp_set_teams_thread_limit_8_(threads) {
+                positive(threads, set_thread_limit);
             }
         }
     }

@@ -29,19 +29,12 @@ entries! {
         }
         fn GOACC_data_start(_flags: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16) {}
         fn GOACC_data_end() {}
-        fn GOACC_enter_exit_data(
-            _flags: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16, _queue: c_int,
-        ) {}
-        fn GOACC_update(
+        fn GOACC_enter_exit_data GOACC_update(
             _flags: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16, _queue: c_int,
         ) {}
         fn GOACC_wait(_queue: c_int, _count: c_int) {}
-        fn GOACC_get_num_threads() -> c_int {
-            1
-        }
-        fn GOACC_get_thread_num() -> c_int {
-            0
-        }
+        fn GOACC_get_num_threads() -> c_int { 1 }
+        fn GOACC_get_thread_num() -> c_int { 0 }
     }
     "GOACC_2.0.1" {
         fn GOACC_parallel_keyed(
@@ -53,10 +46,7 @@ entries! {
         fn GOACC_declare(_flags: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16) {}
     }
     "GOACC_2.0.2" {
-        fn GOACC_enter_data(
-            _flags: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16, _queue: c_int,
-        ) {}
-        fn GOACC_exit_data(
+        fn GOACC_enter_data GOACC_exit_data(
             _flags: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16, _queue: c_int,
         ) {}
     }

@@ -3,123 +3,6 @@
 use crate::export::entries;
 use core::ffi::{c_int, c_void};
 
-/// Names that are called with the same arguments, and do the same.
-macro_rules! alike {
-    ($arguments:tt -> $result:ty $body:block $($node:literal { $($name:ident)* })*) => {
-        entries! { $($node { $( fn $name $arguments -> $result $body )* })* }
-    };
-    ($arguments:tt $body:block $($node:literal { $($name:ident)* })*) => {
-        entries! { $($node { $( fn $name $arguments $body )* })* }
-    };
-}
-
-/// What gives the address that data has on the device.
-pub(in crate::table) mod addresses {
-    use super::*;
-    alike! {
-        (address: *mut c_void, _bytes: usize) -> *mut c_void { address }
-        "OACC_2.0" { acc_copyin acc_create acc_present_or_copyin acc_present_or_create }
-        "OACC_2.0.1" { acc_pcopyin acc_pcreate }
-    }
-}
-
-/// What only moves data, or ends its life on the device.
-pub(in crate::table) mod moves {
-    use super::*;
-    alike! {
-        (_address: *mut c_void, _bytes: usize) {}
-        "OACC_2.0" { acc_copyout acc_delete acc_update_device acc_update_self }
-        "OACC_2.5" { acc_copyout_finalize acc_delete_finalize }
-    }
-}
-
-pub(in crate::table) mod queued {
-    use super::*;
-    alike! {
-        (_address: *mut c_void, _bytes: usize, _queue: c_int) {}
-        "OACC_2.5" {
-            acc_copyin_async acc_create_async acc_copyout_async acc_delete_async acc_update_device_async
-            acc_update_self_async acc_copyout_finalize_async acc_delete_finalize_async
-        }
-    }
-}
-
-/// For Fortran: by an address with a length of either size, which stands behind an address, too.
-pub(in crate::table) mod fortran {
-    use super::*;
-    alike! {
-        (_address: *mut c_void, _bytes: *const c_void) {}
-        "OACC_2.0" {
-            acc_copyin_32_h_ acc_copyin_64_h_ acc_copyout_32_h_ acc_copyout_64_h_ acc_create_32_h_ acc_create_64_h_
-            acc_delete_32_h_ acc_delete_64_h_ acc_present_or_copyin_32_h_ acc_present_or_copyin_64_h_
-            acc_present_or_create_32_h_ acc_present_or_create_64_h_ acc_update_device_32_h_ acc_update_device_64_h_
-            acc_update_self_32_h_ acc_update_self_64_h_
-        }
-        "OACC_2.5" {
-            acc_copyout_finalize_32_h_ acc_copyout_finalize_64_h_ acc_delete_finalize_32_h_ acc_delete_finalize_64_h_
-        }
-    }
-}
-
-pub(in crate::table) mod fortran_queued {
-    use super::*;
-    alike! {
-        (_address: *mut c_void, _bytes: *const c_void, _queue: *const c_int) {}
-        "OACC_2.6.1" {
-            acc_copyout_finalize_async_32_h_ acc_copyout_finalize_async_64_h_ acc_delete_finalize_async_32_h_
-            acc_delete_finalize_async_64_h_
-        }
-        "OACC_2.5" {
-            acc_copyin_async_32_h_ acc_copyin_async_64_h_ acc_copyout_async_32_h_ acc_copyout_async_64_h_
-            acc_create_async_32_h_ acc_create_async_64_h_ acc_delete_async_32_h_ acc_delete_async_64_h_
-            acc_update_device_async_32_h_ acc_update_device_async_64_h_ acc_update_self_async_32_h_
-            acc_update_self_async_64_h_
-        }
-    }
-}
-
-/// For Fortran: by the description of an array.
-pub(in crate::table) mod arrays {
-    use super::*;
-    alike! {
-        (_array: *const c_void) {}
-        "OACC_2.0" {
-            acc_copyin_array_h_ acc_copyout_array_h_ acc_create_array_h_ acc_delete_array_h_ acc_present_or_copyin_array_h_
-            acc_present_or_create_array_h_ acc_update_device_array_h_ acc_update_self_array_h_
-        }
-        "OACC_2.5" { acc_copyout_finalize_array_h_ acc_delete_finalize_array_h_ }
-    }
-}
-
-pub(in crate::table) mod arrays_queued {
-    use super::*;
-    alike! {
-        (_array: *const c_void, _queue: *const c_int) {}
-        "OACC_2.6.1" { acc_copyout_finalize_async_array_h_ acc_delete_finalize_async_array_h_ }
-        "OACC_2.5" {
-            acc_copyin_async_array_h_ acc_copyout_async_array_h_ acc_create_async_array_h_ acc_delete_async_array_h_
-            acc_update_device_async_array_h_ acc_update_self_async_array_h_
-        }
-    }
-}
-
-/// Pointers within data that was mapped.
-pub(in crate::table) mod pointers {
-    use super::*;
-    alike! {
-        (_pointer: *mut *mut c_void) {}
-        "OACC_2.6" { acc_attach acc_detach acc_detach_finalize }
-    }
-}
-
-pub(in crate::table) mod pointers_queued {
-    use super::*;
-    alike! {
-        (_pointer: *mut *mut c_void, _queue: c_int) {}
-        "OACC_2.6" { acc_attach_async acc_detach_async acc_detach_finalize_async }
-    }
-}
-
 /// Ends a program that maps data of its own, which it does only where the device has memory of its own.
 fn refuse(name: &str) -> ! {
     eprintln!("foregather: {name}: the host is the device, and its memory cannot be mapped to other memory");
@@ -137,18 +20,27 @@ unsafe fn copy(to: *mut c_void, from: *const c_void, bytes: usize) {
 
 entries! {
     "OACC_2.0" {
+        // What gives the address that data has on the device.
+        fn acc_copyin acc_create acc_present_or_copyin acc_present_or_create
+        (address: *mut c_void, _bytes: usize) -> *mut c_void { address }
+        // What only moves data, or ends its life on the device.
+        fn acc_copyout acc_delete acc_update_device acc_update_self(_address: *mut c_void, _bytes: usize) {}
+        // For Fortran: by an address with a length of either size, which stands behind an address, too.
+        fn acc_copyin_32_h_ acc_copyin_64_h_ acc_copyout_32_h_ acc_copyout_64_h_ acc_create_32_h_
+            acc_create_64_h_ acc_delete_32_h_ acc_delete_64_h_ acc_present_or_copyin_32_h_
+            acc_present_or_copyin_64_h_ acc_present_or_create_32_h_ acc_present_or_create_64_h_
+            acc_update_device_32_h_ acc_update_device_64_h_ acc_update_self_32_h_ acc_update_self_64_h_
+        (_address: *mut c_void, _bytes: *const c_void) {}
+        // For Fortran: by the description of an array.
+        fn acc_copyin_array_h_ acc_copyout_array_h_ acc_create_array_h_ acc_delete_array_h_
+            acc_present_or_copyin_array_h_ acc_present_or_create_array_h_ acc_update_device_array_h_
+            acc_update_self_array_h_
+        (_array: *const c_void) {}
         fn acc_is_present(address: *mut c_void, _bytes: usize) -> c_int {
             (!address.is_null()).into()
         }
-        fn acc_is_present_32_h_(_address: *mut c_void, _bytes: &i32) -> c_int {
-            1
-        }
-        fn acc_is_present_64_h_(_address: *mut c_void, _bytes: &i64) -> c_int {
-            1
-        }
-        fn acc_is_present_array_h_(_array: *const c_void) -> c_int {
-            1
-        }
+        fn acc_is_present_32_h_ acc_is_present_64_h_(_address: *mut c_void, _bytes: *const c_void) -> c_int { 1 }
+        fn acc_is_present_array_h_(_array: *const c_void) -> c_int { 1 }
         fn acc_malloc(bytes: usize) -> *mut c_void {
             // SAFETY: it has no contract.
             if bytes == 0 { core::ptr::null_mut() } else { unsafe { libc::malloc(bytes) } }
@@ -157,10 +49,7 @@ entries! {
             // SAFETY: the program gives back what it got of `acc_malloc`.
             unsafe { libc::free(memory) }
         }
-        fn acc_deviceptr(address: *mut c_void) -> *mut c_void {
-            address
-        }
-        fn acc_hostptr(address: *mut c_void) -> *mut c_void {
+        fn acc_deviceptr acc_hostptr(address: *mut c_void) -> *mut c_void {
             address
         }
         fn acc_map_data(_host: *mut c_void, _device: *mut c_void, _bytes: usize) {
@@ -169,26 +58,42 @@ entries! {
         fn acc_unmap_data(_host: *mut c_void) {
             refuse("acc_unmap_data");
         }
-        fn acc_memcpy_to_device(to: *mut c_void, from: *mut c_void, bytes: usize) {
-            // SAFETY: the program names memory that it has.
-            unsafe { copy(to, from, bytes) }
-        }
-        fn acc_memcpy_from_device(to: *mut c_void, from: *mut c_void, bytes: usize) {
+        fn acc_memcpy_to_device acc_memcpy_from_device(to: *mut c_void, from: *mut c_void, bytes: usize) {
             // SAFETY: the program names memory that it has.
             unsafe { copy(to, from, bytes) }
         }
     }
     "OACC_2.5" {
-        fn acc_memcpy_to_device_async(to: *mut c_void, from: *mut c_void, bytes: usize, _queue: c_int) {
-            // SAFETY: the program names memory that it has.
-            unsafe { copy(to, from, bytes) }
-        }
-        fn acc_memcpy_from_device_async(to: *mut c_void, from: *mut c_void, bytes: usize, _queue: c_int) {
+        // What only moves data, or ends its life on the device.
+        fn acc_copyout_finalize acc_delete_finalize(_address: *mut c_void, _bytes: usize) {}
+        fn acc_copyin_async acc_create_async acc_copyout_async acc_delete_async acc_update_device_async
+            acc_update_self_async acc_copyout_finalize_async acc_delete_finalize_async
+        (_address: *mut c_void, _bytes: usize, _queue: c_int) {}
+        // For Fortran: by an address with a length of either size, which stands behind an address, too.
+        fn acc_copyout_finalize_32_h_ acc_copyout_finalize_64_h_ acc_delete_finalize_32_h_
+            acc_delete_finalize_64_h_
+        (_address: *mut c_void, _bytes: *const c_void) {}
+        fn acc_copyin_async_32_h_ acc_copyin_async_64_h_ acc_copyout_async_32_h_ acc_copyout_async_64_h_
+            acc_create_async_32_h_ acc_create_async_64_h_ acc_delete_async_32_h_ acc_delete_async_64_h_
+            acc_update_device_async_32_h_ acc_update_device_async_64_h_ acc_update_self_async_32_h_
+            acc_update_self_async_64_h_
+        (_address: *mut c_void, _bytes: *const c_void, _queue: *const c_int) {}
+        // For Fortran: by the description of an array.
+        fn acc_copyout_finalize_array_h_ acc_delete_finalize_array_h_(_array: *const c_void) {}
+        fn acc_copyin_async_array_h_ acc_copyout_async_array_h_ acc_create_async_array_h_
+            acc_delete_async_array_h_ acc_update_device_async_array_h_ acc_update_self_async_array_h_
+        (_array: *const c_void, _queue: *const c_int) {}
+        fn acc_memcpy_to_device_async acc_memcpy_from_device_async(to: *mut c_void, from: *mut c_void, bytes: usize, _queue: c_int) {
             // SAFETY: the program names memory that it has.
             unsafe { copy(to, from, bytes) }
         }
     }
     "OACC_2.6.1" {
+        fn acc_copyout_finalize_async_32_h_ acc_copyout_finalize_async_64_h_
+            acc_delete_finalize_async_32_h_ acc_delete_finalize_async_64_h_
+        (_address: *mut c_void, _bytes: *const c_void, _queue: *const c_int) {}
+        fn acc_copyout_finalize_async_array_h_ acc_delete_finalize_async_array_h_
+        (_array: *const c_void, _queue: *const c_int) {}
         fn acc_memcpy_device(to: *mut c_void, from: *mut c_void, bytes: usize) {
             // SAFETY: the program names memory that it has.
             unsafe { copy(to, from, bytes) }
@@ -197,5 +102,15 @@ entries! {
             // SAFETY: the program names memory that it has.
             unsafe { copy(to, from, bytes) }
         }
+    }
+    "OACC_2.0.1" {
+        // What gives the address that data has on the device.
+        fn acc_pcopyin acc_pcreate(address: *mut c_void, _bytes: usize) -> *mut c_void { address }
+    }
+    "OACC_2.6" {
+        // Pointers within data that was mapped.
+        fn acc_attach acc_detach acc_detach_finalize(_pointer: *mut *mut c_void) {}
+        fn acc_attach_async acc_detach_async acc_detach_finalize_async
+        (_pointer: *mut *mut c_void, _queue: c_int) {}
     }
 }

@@ -43,84 +43,34 @@ fn property(which: c_int) -> Option<&'static CStr> {
     }
 }
 
+pub(in crate::table) mod pairs {
+    use super::*;
+    use crate::export::pairs;
+    pairs! {
+        "OACC_2.0" {
+            fn acc_get_num_devices acc_get_num_devices_h_(kind: c_uint) -> c_int { count(kind) }
+            fn acc_set_device_type acc_set_device_type_h_(kind: c_uint) { reach(kind); }
+            fn acc_get_device_type acc_get_device_type_h_() -> c_uint { HOST }
+            fn acc_set_device_num acc_set_device_num_h_(_number: c_int, kind: c_uint) { reach(kind); }
+            fn acc_get_device_num acc_get_device_num_h_(_kind: c_uint) -> c_int { 0 }
+            fn acc_on_device acc_on_device_h_(kind: c_uint) -> c_int { is_on(kind) }
+            fn acc_init acc_init_h_(kind: c_uint) { reach(kind); }
+            fn acc_shutdown acc_shutdown_h_(_kind: c_uint) {}
+            fn acc_async_test acc_async_test_h_(_queue: c_int) -> c_int { 1 }
+            fn acc_async_test_all acc_async_test_all_h_() -> c_int { 1 }
+            fn acc_wait acc_wait_h_(_queue: c_int) {}
+            fn acc_wait_all acc_wait_all_h_() {}
+            fn acc_wait_async acc_wait_async_h_(_one: c_int, _other: c_int) {}
+            fn acc_wait_all_async acc_wait_all_async_h_(_queue: c_int) {}
+        }
+    }
+}
+
 entries! {
     "OACC_2.0" {
-        fn acc_get_num_devices(kind: c_uint) -> c_int {
-            count(kind)
-        }
-        fn acc_get_num_devices_h_(kind: &c_uint) -> c_int {
-            count(*kind)
-        }
-        fn acc_set_device_type(kind: c_uint) {
-            reach(kind);
-        }
-        fn acc_set_device_type_h_(kind: &c_uint) {
-            reach(*kind);
-        }
-        fn acc_get_device_type() -> c_uint {
-            HOST
-        }
-        fn acc_get_device_type_h_() -> c_uint {
-            HOST
-        }
-        fn acc_set_device_num(_number: c_int, kind: c_uint) {
-            reach(kind);
-        }
-        fn acc_set_device_num_h_(_number: &c_int, kind: &c_uint) {
-            reach(*kind);
-        }
-        fn acc_get_device_num(_kind: c_uint) -> c_int {
-            0
-        }
-        fn acc_get_device_num_h_(_kind: &c_uint) -> c_int {
-            0
-        }
-        fn acc_on_device(kind: c_uint) -> c_int {
-            is_on(kind)
-        }
-        fn acc_on_device_h_(kind: &c_uint) -> c_int {
-            is_on(*kind)
-        }
-        fn acc_init(kind: c_uint) {
-            reach(kind);
-        }
-        fn acc_init_h_(kind: &c_uint) {
-            reach(*kind);
-        }
-        fn acc_shutdown(_kind: c_uint) {}
-        fn acc_shutdown_h_(_kind: &c_uint) {}
-        fn acc_get_current_cuda_device() -> *mut c_void {
-            null_mut()
-        }
-        fn acc_get_current_cuda_context() -> *mut c_void {
-            null_mut()
-        }
-        fn acc_get_cuda_stream(_queue: c_int) -> *mut c_void {
-            null_mut()
-        }
-        fn acc_set_cuda_stream(_queue: c_int, _stream: *mut c_void) -> c_int {
-            0
-        }
-        fn acc_async_test(_queue: c_int) -> c_int {
-            1
-        }
-        fn acc_async_test_h_(_queue: &c_int) -> c_int {
-            1
-        }
-        fn acc_async_test_all() -> c_int {
-            1
-        }
-        fn acc_async_test_all_h_() -> c_int {
-            1
-        }
-        fn acc_wait(_queue: c_int) {}
-        fn acc_wait_h_(_queue: &c_int) {}
-        fn acc_wait_all() {}
-        fn acc_wait_all_h_() {}
-        fn acc_wait_async(_one: c_int, _other: c_int) {}
-        fn acc_wait_async_h_(_one: &c_int, _other: &c_int) {}
-        fn acc_wait_all_async(_queue: c_int) {}
-        fn acc_wait_all_async_h_(_queue: &c_int) {}
+        fn acc_get_current_cuda_device acc_get_current_cuda_context() -> *mut c_void { null_mut() }
+        fn acc_get_cuda_stream(_queue: c_int) -> *mut c_void { null_mut() }
+        fn acc_set_cuda_stream(_queue: c_int, _stream: *mut c_void) -> c_int { 0 }
     }
     "OACC_2.0.1" {
         fn acc_async_wait(_queue: c_int) {}
@@ -128,12 +78,7 @@ entries! {
     }
     "OACC_2.6" {
         // The host tells none of its numbers.
-        fn acc_get_property(_number: c_int, _kind: c_uint, _which: c_int) -> usize {
-            0
-        }
-        fn acc_get_property_h_(_number: c_int, _kind: c_uint, _which: c_int) -> usize {
-            0
-        }
+        fn acc_get_property acc_get_property_h_(_number: c_int, _kind: c_uint, _which: c_int) -> usize { 0 }
         fn acc_get_property_string(_number: c_int, _kind: c_uint, which: c_int) -> *const core::ffi::c_char {
             property(which).map_or(core::ptr::null(), CStr::as_ptr)
         }

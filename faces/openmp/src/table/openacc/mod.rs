@@ -9,9 +9,5 @@ use crate::export::ExportedSymbol;
 
 /// All symbols of it.
 pub(super) fn all() -> impl Iterator<Item = &'static [ExportedSymbol]> {
-    let data = [data::TABLE, data::addresses::TABLE, data::moves::TABLE, data::queued::TABLE];
-    let fortran = [data::fortran::TABLE, data::fortran_queued::TABLE, data::arrays::TABLE, data::arrays_queued::TABLE];
-    let pointers = [data::pointers::TABLE, data::pointers_queued::TABLE];
-    let rest = [constructs::TABLE, devices::TABLE, plugins::TABLE];
-    data.into_iter().chain(fortran).chain(pointers).chain(rest)
+    [constructs::TABLE, data::TABLE, devices::TABLE, devices::pairs::TABLE, plugins::TABLE].into_iter()
 }
