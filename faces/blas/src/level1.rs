@@ -1,5 +1,6 @@
 //! The shapes of level 1: how its routines use their arguments. Nothing is an error here; by the standard
 //! these routines do nothing if there are no elements, and some of them if the increment is not positive.
+use crate::shape::shapes;
 use crate::site::{Site, sound};
 use foregather_blas::{Error, Real, Scalar, Vector, VectorMut};
 
@@ -23,70 +24,29 @@ pub(crate) unsafe fn output<'a, T: Scalar>(x: *mut T, n: isize, inc: isize) -> V
     unsafe { VectorMut::from_raw(x, n.max(0).unsigned_abs(), inc) }
 }
 
-/// `?copy`.
-pub(crate) unsafe fn copy<T: Scalar>(
-    _: Site,
-    routine: impl FnOnce(Vector<'_, T>, VectorMut<'_, T>) -> Done,
-    n: isize,
-    x: *const T,
-    incx: isize,
-    y: *mut T,
-    incy: isize,
-) -> Option<()> {
-    // SAFETY: the standard's arguments.
-    sound(unsafe { routine(input(x, n, incx), output(y, n, incy)) });
-    Some(())
-}
+shapes! { _at:
+    /// `?copy`.
+    copy<T>(n: isize, x: *const T, incx: isize, y: *mut T, incy: isize)
+    for (Vector<'_, T>, VectorMut<'_, T>) {} (input(x, n, incx), output(y, n, incy));
 
-/// `?swap`.
-pub(crate) unsafe fn swap<T: Scalar>(
-    _: Site,
-    routine: impl FnOnce(VectorMut<'_, T>, VectorMut<'_, T>) -> Done,
-    n: isize,
-    x: *mut T,
-    incx: isize,
-    y: *mut T,
-    incy: isize,
-) -> Option<()> {
-    // SAFETY: the standard's arguments.
-    sound(unsafe { routine(output(x, n, incx), output(y, n, incy)) });
-    Some(())
-}
+    /// `?swap`.
+    swap<T>(n: isize, x: *mut T, incx: isize, y: *mut T, incy: isize)
+    for (VectorMut<'_, T>, VectorMut<'_, T>) {} (output(x, n, incx), output(y, n, incy));
 
-/// `?axpy`.
-#[inline(always)]
-pub(crate) unsafe fn axpy<T: Scalar>(
-    _: Site,
-    routine: impl FnOnce(T, Vector<'_, T>, VectorMut<'_, T>) -> Done,
-    n: isize,
-    alpha: T,
-    x: *const T,
-    incx: isize,
-    y: *mut T,
-    incy: isize,
-) -> Option<()> {
-    if alpha != T::ZERO {
-        // SAFETY: the standard's arguments.
-        sound(unsafe { routine(alpha, input(x, n, incx), output(y, n, incy)) });
-    }
-    Some(())
-}
+    /// `?axpy`.
+    #[inline(always)]
+    axpy<T>(n: isize, alpha: T, x: *const T, incx: isize, y: *mut T, incy: isize)
+    for (T, Vector<'_, T>, VectorMut<'_, T>) {
+        if alpha == T::ZERO { return Some(()); }
+    } (alpha, input(x, n, incx), output(y, n, incy));
 
-/// `?axpby`.
-pub(crate) unsafe fn axpby<T: Scalar>(
-    _: Site,
-    routine: impl FnOnce(T, Vector<'_, T>, T, VectorMut<'_, T>) -> Done,
-    n: isize,
-    alpha: T,
-    x: *const T,
-    incx: isize,
-    beta: T,
-    y: *mut T,
-    incy: isize,
-) -> Option<()> {
-    // SAFETY: the standard's arguments.
-    sound(unsafe { routine(alpha, input(x, n, incx), beta, output(y, n, incy)) });
-    Some(())
+    /// `?axpby`.
+    axpby<T>(n: isize, alpha: T, x: *const T, incx: isize, beta: T, y: *mut T, incy: isize)
+    for (T, Vector<'_, T>, T, VectorMut<'_, T>) {} (alpha, input(x, n, incx), beta, output(y, n, incy));
+
+    /// `?rot`, `csrot`, `zdrot`.
+    rot<T>(n: isize, x: *mut T, incx: isize, y: *mut T, incy: isize, c: T::Real, s: T::Real)
+    for (VectorMut<'_, T>, VectorMut<'_, T>, T::Real, T::Real) {} (output(x, n, incx), output(y, n, incy), c, s);
 }
 
 /// `?scal`, `csscal`, `zdscal`. The standard wants a positive increment.
@@ -102,23 +62,6 @@ pub(crate) unsafe fn scal<S, T: Scalar>(
         // SAFETY: the standard's arguments.
         routine(alpha, unsafe { output(x, n, incx) });
     }
-    Some(())
-}
-
-/// `?rot`, `csrot`, `zdrot`.
-pub(crate) unsafe fn rot<T: Scalar>(
-    _: Site,
-    routine: impl FnOnce(VectorMut<'_, T>, VectorMut<'_, T>, T::Real, T::Real) -> Done,
-    n: isize,
-    x: *mut T,
-    incx: isize,
-    y: *mut T,
-    incy: isize,
-    c: T::Real,
-    s: T::Real,
-) -> Option<()> {
-    // SAFETY: the standard's arguments.
-    sound(unsafe { routine(output(x, n, incx), output(y, n, incy), c, s) });
     Some(())
 }
 

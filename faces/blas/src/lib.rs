@@ -16,6 +16,7 @@ mod level1;
 mod level2;
 mod level3;
 mod settings;
+mod shape;
 mod site;
 mod table;
 #[cfg(test)]
