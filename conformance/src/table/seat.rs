@@ -135,14 +135,7 @@ impl Park for Chair<'_> {
     }
 }
 
-impl Clock for Seat<'_> {
-    fn now(&self) -> Nanos {
-        self.chair.now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.chair.delay(span)
-    }
-}
+foregather_machine::clock_by! { [] Seat<'_>, |this| this.chair }
 
 impl Member for Seat<'_> {
     fn rank(&self) -> Rank {

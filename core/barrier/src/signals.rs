@@ -234,17 +234,7 @@ impl<C: Cpu> Signaller<C> {
     }
 }
 
-impl<C: Cpu> Clock for Signaller<C> {
-    fn now(&self) -> Nanos {
-        self.cpu.now()
-    }
-    async fn delay(&self, span: Nanos) {
-        self.cpu.delay(span).await;
-    }
-    async fn delay_until(&self, moment: Nanos) -> Nanos {
-        self.cpu.delay_until(moment).await
-    }
-}
+foregather_machine::clock_by! { [C: Cpu] Signaller<C>, |this| this.cpu }
 
 impl<C: Cpu> Member for Signaller<C> {
     #[inline]

@@ -4,7 +4,7 @@
 //! Every algorithm over [`Endpoint`] or [`Port`] runs on a subcube unchanged, because only the bits in which
 //! the members differ matter (Seidel & Davis 1992 §3.3).
 use core::future::Future;
-use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Packet, Port, Rank};
+use foregather_machine::{Cause, Endpoint, Error, Member, Packet, Port, Rank};
 
 /// The members of an endpoint whose ranks agree with its own in all bits outside a mask. Their ranks in the
 /// subcube are the packed bits inside the mask. Errors of the underlying endpoint still contain that
@@ -90,17 +90,7 @@ fn spread(mut packed: u32, mut mask: u32) -> u32 {
     value
 }
 
-impl<E: Endpoint> Clock for Subcube<'_, E> {
-    fn now(&self) -> Nanos {
-        self.endpoint.now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.endpoint.delay(span)
-    }
-    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
-        self.endpoint.delay_until(moment)
-    }
-}
+foregather_machine::clock_by! { [E: Endpoint] Subcube<'_, E>, |this| this.endpoint }
 
 impl<E: Endpoint> Member for Subcube<'_, E> {
     fn rank(&self) -> Rank {

@@ -40,6 +40,7 @@ mod errno;
 mod error;
 mod exposing;
 mod fabric;
+mod forward;
 mod line;
 mod lines;
 mod loggp;

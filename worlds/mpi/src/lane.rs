@@ -129,18 +129,7 @@ impl Drop for Lane {
     }
 }
 
-impl Clock for Lane {
-    #[inline]
-    fn now(&self) -> Nanos {
-        self.inner.cpu.now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.inner.cpu.delay(span)
-    }
-    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
-        self.inner.cpu.delay_until(moment)
-    }
-}
+foregather_machine::clock_by! { [] Lane, |this| this.inner.cpu }
 
 impl Member for Lane {
     #[inline]

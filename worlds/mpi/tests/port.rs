@@ -31,17 +31,7 @@ fn rank_of(lane: Address) -> Address {
     Address { rank: lane.lane, lane: 0 }
 }
 
-impl Clock for AsRank {
-    fn now(&self) -> Nanos {
-        self.lane.now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.lane.delay(span)
-    }
-    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
-        self.lane.delay_until(moment)
-    }
-}
+foregather_machine::clock_by! { [] AsRank, |this| this.lane }
 
 impl Member for AsRank {
     fn rank(&self) -> Rank {

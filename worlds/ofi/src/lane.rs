@@ -8,7 +8,7 @@ use core::future::Future;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use foregather_machine::{
-    Address, Cause, Clock, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, WordLine, ready,
+    Address, Cause, Clock, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Rank, WordLine, ready,
 };
 use foregather_thread::Word;
 use std::sync::{Arc, Weak};
@@ -136,18 +136,7 @@ impl Drop for Lane {
     }
 }
 
-impl Clock for Lane {
-    #[inline]
-    fn now(&self) -> Nanos {
-        self.inner().cpu.now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.inner().cpu.delay(span)
-    }
-    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
-        self.inner().cpu.delay_until(moment)
-    }
-}
+foregather_machine::clock_by! { [] Lane, |this| this.inner().cpu }
 
 impl Member for Lane {
     #[inline]

@@ -1,8 +1,8 @@
 //! Wrappers around a protocol: ends of a network or of a fabric that make one mistake.
 use crate::plant::Plant;
 use foregather_machine::{
-    Address, ByteStore, Clock, Cpu, Endpoint, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank,
-    SharedBytes, WordLine, Words,
+    Address, ByteStore, Cpu, Endpoint, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, SharedBytes,
+    WordLine, Words,
 };
 use std::cell::{Cell, RefCell};
 
@@ -31,25 +31,10 @@ impl<'e, E: Endpoint> TamperedEndpoint<'e, E> {
     }
 }
 
-impl<E: Endpoint> Clock for TamperedEndpoint<'_, E> {
-    fn now(&self) -> Nanos {
-        self.end.now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.end.delay(span)
-    }
-    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
-        self.end.delay_until(moment)
-    }
-}
+foregather_machine::clock_by! { [E: Endpoint] TamperedEndpoint<'_, E>, |this| this.end }
 
 impl<E: Endpoint> Member for TamperedEndpoint<'_, E> {
-    fn rank(&self) -> Rank {
-        self.end.rank()
-    }
-    fn size(&self) -> u32 {
-        self.end.size()
-    }
+    foregather_machine::forward! { |this| this.end => fn rank() -> Rank; fn size() -> u32; }
 }
 
 impl<E: Endpoint> Endpoint for TamperedEndpoint<'_, E> {
@@ -74,17 +59,13 @@ impl TamperedBytes {
 }
 
 impl ByteStore for TamperedBytes {
-    fn size(&self) -> usize {
-        self.bytes.size()
-    }
     fn store(&self, at: usize, from: &[u8]) {
         let Some(late) = &self.late else { return self.bytes.store(at, from) };
         let (before, bytes) = late.replace((at, from.to_vec()));
         self.bytes.store(before, &bytes);
     }
-    fn load(&self, at: usize, into: &mut [u8]) {
-        self.bytes.load(at, into);
-    }
+
+    foregather_machine::forward! { |this| this.bytes => fn size() -> usize; fn load(at: usize, into: &mut [u8]); }
 }
 
 /// A lane that makes a mistake with one of its frames.
@@ -128,59 +109,20 @@ impl<F: Fabric> TamperedLane<F> {
     }
 }
 
-impl<F: Fabric> Clock for TamperedLane<F> {
-    fn now(&self) -> Nanos {
-        self.lane.now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.lane.delay(span)
-    }
-    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
-        self.lane.delay_until(moment)
-    }
-}
+foregather_machine::clock_by! { [F: Fabric] TamperedLane<F>, |this| this.lane }
 
 impl<F: Fabric> Member for TamperedLane<F> {
-    fn rank(&self) -> Rank {
-        self.lane.rank()
-    }
-    fn size(&self) -> u32 {
-        self.lane.size()
-    }
+    foregather_machine::forward! { |this| this.lane => fn rank() -> Rank; fn size() -> u32; }
 }
 
 impl<F: Fabric<Cpu: Cpu>> Fabric for TamperedLane<F> {
     type Cpu = F::Cpu;
 
-    fn cpu(&self) -> &F::Cpu {
-        self.lane.cpu()
-    }
-    fn bell(&self) -> &<F::Cpu as Words>::Word {
-        self.lane.bell()
-    }
-    fn roster(&self) -> &[WordLine<<F::Cpu as Words>::Word>] {
-        self.lane.roster()
-    }
-    fn here(&self) -> Address {
-        self.lane.here()
-    }
-    fn limits(&self) -> Limits {
-        self.lane.limits()
-    }
-    fn costs(&self) -> FabricCosts {
-        self.lane.costs()
-    }
     fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error> {
         self.posts(head, |head| self.lane.post(to, head, bytes))
     }
-    fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
-        self.lane.write_with(to, write)
-    }
     fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
         self.posts(head, |head| self.lane.post_filled(to, head, len))
-    }
-    fn arrived(&self, after: Option<Address>) -> Option<Address> {
-        self.lane.arrived(after)
     }
     fn peek<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
         self.lane.peek(from, |head, bytes| {
@@ -190,28 +132,23 @@ impl<F: Fabric<Cpu: Cpu>> Fabric for TamperedLane<F> {
             read(head, bytes)
         })
     }
-    fn release(&self, from: Address) {
-        self.lane.release(from);
-    }
-    fn expose(&self, pieces: LastingPieces<'_>) -> Result<Key, Error> {
-        self.lane.expose(pieces)
-    }
-    fn unexpose(&self, key: Key) {
-        self.lane.unexpose(key);
-    }
-    fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
-        self.lane.get(from, key, into)
-    }
-    fn progress(&self) -> bool {
-        self.lane.progress()
-    }
-    fn charge(&self, span: Nanos) {
-        self.lane.charge(span);
-    }
-    fn leave(&self) {
-        self.lane.leave();
-    }
-    fn has_left(&self, peer: Address) -> bool {
-        self.lane.has_left(peer)
+
+    foregather_machine::forward! { |this| this.lane =>
+        fn cpu() -> &F::Cpu;
+        fn bell() -> &<F::Cpu as Words>::Word;
+        fn roster() -> &[WordLine<<F::Cpu as Words>::Word>];
+        fn here() -> Address;
+        fn limits() -> Limits;
+        fn costs() -> FabricCosts;
+        fn write_with<R>(to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R;
+        fn arrived(after: Option<Address>) -> Option<Address>;
+        fn release(from: Address);
+        fn expose(pieces: LastingPieces<'_>) -> Result<Key, Error>;
+        fn unexpose(key: Key);
+        fn get(from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>>;
+        fn progress() -> bool;
+        fn charge(span: Nanos);
+        fn leave();
+        fn has_left(peer: Address) -> bool;
     }
 }

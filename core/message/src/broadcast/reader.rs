@@ -5,7 +5,7 @@ use super::{BroadcastEnd, LEFT, POSITION, Pace, WRITER};
 use core::sync::atomic::AtomicU64;
 #[cfg(not(loom))]
 use foregather_machine::SharedBytes;
-use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank};
+use foregather_machine::{ByteStore, Cause, Cpu, Error, Nanos, Rank};
 use foregather_wait::Account;
 use std::sync::Arc;
 
@@ -402,14 +402,7 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     }
 }
 
-impl<C: Cpu, B: ByteStore> Clock for BroadcastReader<C, B> {
-    fn now(&self) -> Nanos {
-        self.end.cpu.now()
-    }
-    async fn delay(&self, span: Nanos) {
-        self.end.cpu.delay(span).await;
-    }
-}
+foregather_machine::clock_by! { [C: Cpu, B: ByteStore] BroadcastReader<C, B>, |this| this.end.cpu }
 
 impl<C: Cpu, B: ByteStore> Drop for BroadcastReader<C, B> {
     fn drop(&mut self) {

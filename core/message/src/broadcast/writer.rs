@@ -1,7 +1,7 @@
 //! The writer's end.
 use super::record::{HEADER, Header, RecordKind, UNIT, kept, most, units};
 use super::{BroadcastEnd, Cycle, LEFT, Pace, WRITER};
-use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank, WaitContext};
+use foregather_machine::{ByteStore, Cause, Cpu, Error, Nanos, Rank, WaitContext};
 use foregather_wait::Account;
 use std::sync::Arc;
 
@@ -306,14 +306,7 @@ fn position_of(cycle: Cycle, read: u32, position: u64) -> Option<u64> {
     position.checked_sub(u64::from(behind)).filter(|_| behind <= cycle.room && read < cycle.positions)
 }
 
-impl<C: Cpu, B: ByteStore> Clock for BroadcastWriter<C, B> {
-    fn now(&self) -> Nanos {
-        self.end.cpu.now()
-    }
-    async fn delay(&self, span: Nanos) {
-        self.end.cpu.delay(span).await;
-    }
-}
+foregather_machine::clock_by! { [C: Cpu, B: ByteStore] BroadcastWriter<C, B>, |this| this.end.cpu }
 
 impl<C: Cpu, B: ByteStore> Drop for BroadcastWriter<C, B> {
     fn drop(&mut self) {

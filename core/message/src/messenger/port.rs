@@ -8,7 +8,7 @@ use super::rendezvous::Loan;
 use super::send::Packing;
 use core::cell::Cell;
 use core::future::Future;
-use foregather_machine::{Cause, Clock, Endpoint, Error, Exposing, Fabric, Member, Nanos, Packet, Park, Port, Rank, exposing};
+use foregather_machine::{Cause, Endpoint, Error, Exposing, Fabric, Member, Packet, Park, Port, Rank, exposing};
 
 /// The longest short message: it travels with its head, or in one static buffer of any fabric.
 const SHORT_LIMIT: usize = 100;
@@ -151,17 +151,7 @@ impl<F: Fabric> Drop for Whole<'_, F> {
     }
 }
 
-impl<F: Fabric> Clock for Messenger<F> {
-    fn now(&self) -> Nanos {
-        self.fabric().now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.fabric().delay(span)
-    }
-    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
-        self.fabric().delay_until(moment)
-    }
-}
+foregather_machine::clock_by! { [F: Fabric] Messenger<F>, |this| this.fabric() }
 
 impl<F: Fabric> Member for Messenger<F> {
     fn rank(&self) -> Rank {

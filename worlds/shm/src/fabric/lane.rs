@@ -8,7 +8,7 @@ use super::tolls;
 use core::future::Future;
 use core::sync::atomic::Ordering::*;
 use foregather_machine::{
-    Address, Cause, Clock, Cpu, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, WordLine, ready,
+    Address, Cause, Clock, Cpu, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Rank, WordLine, ready,
 };
 use foregather_thread::Word;
 use std::sync::Arc;
@@ -103,17 +103,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 }
 
-impl<C: Clock> Clock for Lane<C> {
-    fn now(&self) -> Nanos {
-        self.cpu.now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.cpu.delay(span)
-    }
-    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
-        self.cpu.delay_until(moment)
-    }
-}
+foregather_machine::clock_by! { [C: Clock] Lane<C>, |this| this.cpu }
 
 impl<C: Cpu<Word = Word>> Member for Lane<C> {
     fn rank(&self) -> Rank {

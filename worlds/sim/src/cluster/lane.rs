@@ -95,17 +95,7 @@ impl<'s, Q: Queue> Lane<'s, Q> {
     }
 }
 
-impl<Q: Queue> Clock for Lane<'_, Q> {
-    fn now(&self) -> Nanos {
-        self.cpu.now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.cpu.delay(span)
-    }
-    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
-        self.cpu.delay_until(moment)
-    }
-}
+foregather_machine::clock_by! { [Q: Queue] Lane<'_, Q>, |this| this.cpu }
 
 impl<Q: Queue> Member for Lane<'_, Q> {
     fn rank(&self) -> Rank {
