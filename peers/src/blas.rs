@@ -8,7 +8,6 @@ use foregather_bench::Cell;
 use foregather_bench::blas::{BlasCell, Operands, Routine, Side, measure};
 use foregather_host::clock;
 use foregather_host::dl::Library;
-use foregather_machine::Error;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -31,26 +30,26 @@ struct Peer {
 const WHEEL: &str = "put a link `libscipy_openblas64_.so` to the library that NumPy's wheel has in numpy.libs into a folder, and name \
                      that in LD_LIBRARY_PATH";
 
+/// What most of them have.
+const USUAL: Peer =
+    Peer { name: "", what: "", libraries: &[], remedy: "", around: ["", ""], threads: "", wide: [false, false], gemm_only: None };
+
 const PEERS: [Peer; 7] = [
     Peer {
         name: "drop-in",
         what: "this project's BLAS as the file that programs load",
         libraries: &["libforegather_blas.so"],
         remedy: "build it by `cargo xtask drop-in blas`, and name its folder in LD_LIBRARY_PATH",
-        around: ["", ""],
         threads: "foregather_blas_set_num_threads",
-        wide: [false, false],
-        gemm_only: None,
+        ..USUAL
     },
     Peer {
         name: "openblas",
         what: "OpenBLAS",
         libraries: &["libopenblas.so.0", "libopenblas.so"],
         remedy: "install OpenBLAS (Debian: libopenblas0-pthread)",
-        around: ["", ""],
         threads: "openblas_set_num_threads",
-        wide: [false, false],
-        gemm_only: None,
+        ..USUAL
     },
     Peer {
         name: "openblas-wheel",
@@ -60,37 +59,32 @@ const PEERS: [Peer; 7] = [
         around: ["scipy_", "64_"],
         threads: "scipy_openblas_set_num_threads64_",
         wide: [true, false],
-        gemm_only: None,
+        ..USUAL
     },
     Peer {
         name: "blis",
         what: "BLIS",
         libraries: &["libblis.so.4", "libblis.so.3", "libblis.so"],
         remedy: "install BLIS (Debian: libblis4-openmp)",
-        around: ["", ""],
         threads: "bli_thread_set_num_threads",
         wide: [false, true],
-        gemm_only: None,
+        ..USUAL
     },
     Peer {
         name: "mkl",
         what: "Intel MKL",
         libraries: &["libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"],
         remedy: "install Intel MKL (`pip install --prefix FOLDER mkl`) and name FOLDER/lib in LD_LIBRARY_PATH",
-        around: ["", ""],
         threads: "MKL_Set_Num_Threads",
-        wide: [false, false],
-        gemm_only: None,
+        ..USUAL
     },
     Peer {
         name: "libxsmm",
         what: "LIBXSMM, small products compiled as they are met",
         libraries: &["libxsmm.so.1", "libxsmm.so"],
         remedy: "install LIBXSMM as a shared library (`cargo xtask peers blas` makes one of Debian's libxsmm-dev)",
-        around: ["", ""],
-        threads: "",
-        wide: [false, false],
         gemm_only: Some("libxsmm_dgemm"),
+        ..USUAL
     },
     Peer {
         name: "blasfeo",
@@ -98,10 +92,8 @@ const PEERS: [Peer; 7] = [
         libraries: &["libblasfeo.so"],
         remedy: "build BLASFEO as a shared library (make shared_library BLAS_API=1 FORTRAN_BLAS_API=0) and name its folder in \
                  LD_LIBRARY_PATH",
-        around: ["", ""],
-        threads: "",
-        wide: [false, false],
         gemm_only: Some("blasfeo_blas_dgemm"),
+        ..USUAL
     },
 ];
 
@@ -190,33 +182,31 @@ fn call_of(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, Pee
     if peer.wide[0] { typed::<i64>(peer, library, routine) } else { typed::<i32>(peer, library, routine) }
 }
 
+/// A call of a symbol of that type with these arguments, which are made of the operands.
+macro_rules! call {
+    ($symbol:expr, fn($($kind:ty),+ $(,)?) $(-> $result:ty)?, |$o:ident| ($($argument:expr),+ $(,)?)) => {{
+        // SAFETY: the library declares the function so, by an interface of the BLAS, and is never unloaded.
+        let function = unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($kind),+) $(-> $result)?>($symbol) };
+        Box::new(move |$o: &mut Operands| {
+            // SAFETY: the operands have the extents that are passed, without gaps.
+            std::hint::black_box(unsafe { function($($argument),+) });
+        })
+    }};
+}
+
 /// A product of a library that has nothing else, by the standard's Fortran interface.
 fn small_product(peer: &Peer, symbol: *mut c_void, routine: Routine) -> Result<Call, PeerError> {
-    type Gemm = unsafe extern "C" fn(
-        *const u8,
-        *const u8,
-        *const i32,
-        *const i32,
-        *const i32,
-        *const f64,
-        *const f64,
-        *const i32,
-        *const f64,
-        *const i32,
-        *const f64,
-        *mut f64,
-        *const i32,
-    );
+    type Letter = *const u8;
+    type Size = *const i32;
+    type Numbers = *const f64;
     if routine != Routine::Dgemm {
         return Err(PeerError::Missing(format!("{} is compared by dgemm only, not by {}", peer.name, routine.name())));
     }
-    // SAFETY: the library's documentation declares it so, and it is never unloaded.
-    let f = unsafe { transmute::<*mut c_void, Gemm>(symbol) };
-    Ok(Box::new(move |o| {
-        let (n, no, one, zero) = (int::<i32>(o.n), b'N', 1.0, 0.0);
-        // SAFETY: the operands have the extents that are passed, without gaps.
-        unsafe { f(&no, &no, &n, &n, &n, &one, o.a.as_ptr(), &n, o.b.as_ptr(), &n, &zero, o.c.as_mut_ptr(), &n) };
-    }))
+    Ok(call! {
+        symbol, fn(Letter, Letter, Size, Size, Size, Numbers, Numbers, Size, Numbers, Size, Numbers, *mut f64, Size),
+        |o| (&b'N', &b'N', &int(o.n), &int(o.n), &int(o.n), &1.0, o.a.as_ptr(), &int(o.n), o.b.as_ptr(), &int(o.n), &0.0,
+             o.c.as_mut_ptr(), &int(o.n))
+    })
 }
 
 /// An integer of the library.
@@ -234,109 +224,52 @@ const LOWER: i32 = 122;
 const NOT_UNIT: i32 = 131;
 const LEFT: i32 = 141;
 
-/// The call with integers of that type.
+/// The call with integers of that type, by the C interface; LAPACK's is Fortran's, which passes all by
+/// reference.
 fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, PeerError> {
+    type Numbers = *const f64;
     let [before, after] = peer.around;
     let symbol = |name: &str| library.symbol(&format!("{before}{name}{after}"));
-    type Axpy<I> = unsafe extern "C" fn(I, f64, *const f64, I, *mut f64, I);
-    type Dot<I> = unsafe extern "C" fn(I, *const f64, I, *const f64, I) -> f64;
-    type Gemv<I> = unsafe extern "C" fn(i32, i32, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
-    type Gemm<I> = unsafe extern "C" fn(i32, i32, i32, I, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
-    // SAFETY: in all of this match: these are the functions' types by the C interface of the BLAS; the
-    // library is never unloaded. The operands have the extents that are passed, without gaps.
     Ok(match routine {
-        Routine::Daxpy => {
-            // SAFETY: `cblas_daxpy`'s type; see the top of this match.
-            let f = unsafe { transmute::<*mut c_void, Axpy<I>>(symbol("cblas_daxpy")?) };
-            // SAFETY: the extents are those of `o`; see the top of this match.
-            Box::new(move |o| unsafe { f(int(o.n), 1e-9, o.b.as_ptr(), int(1), o.c.as_mut_ptr(), int(1)) })
-        }
-        Routine::Ddot => {
-            // SAFETY: `cblas_ddot`'s type; see the top of this match.
-            let f = unsafe { transmute::<*mut c_void, Dot<I>>(symbol("cblas_ddot")?) };
-            Box::new(move |o| {
-                // SAFETY: the extents are those of `o`; see the top of this match.
-                std::hint::black_box(unsafe { f(int(o.n), o.b.as_ptr(), int(1), o.c.as_ptr(), int(1)) });
-            })
-        }
-        Routine::Dgemv => {
-            // SAFETY: `cblas_dgemv`'s type; see the top of this match.
-            let f = unsafe { transmute::<*mut c_void, Gemv<I>>(symbol("cblas_dgemv")?) };
-            Box::new(move |o| {
-                let (n, a, x, y) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: the extents are those of `o`; see the top of this match.
-                unsafe { f(COLUMNS, AS_IT_IS, n, n, 1.0, a, n, x, int(1), 0.0, y, int(1)) };
-            })
-        }
-        Routine::Dgemm => {
-            // SAFETY: `cblas_dgemm`'s type; see the top of this match.
-            let f = unsafe { transmute::<*mut c_void, Gemm<I>>(symbol("cblas_dgemm")?) };
-            Box::new(move |o| {
-                let (n, a, b, c) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: the extents are those of `o`; see the top of this match.
-                unsafe { f(COLUMNS, AS_IT_IS, AS_IT_IS, n, n, n, 1.0, a, n, b, n, 0.0, c, n) };
-            })
-        }
-        Routine::Lu => {
-            type Getrf<I> = unsafe extern "C" fn(*const I, *const I, *mut f64, *const I, *mut i64, *mut I);
-            // SAFETY: `dgetrf_`'s type; LAPACK's Fortran interface passes all by reference.
-            let f = unsafe { transmute::<*mut c_void, Getrf<I>>(symbol("dgetrf_")?) };
-            Box::new(move |o| {
-                let (n, mut info) = (int::<I>(o.n), int::<I>(0));
-                // SAFETY: the extents are those of `o`. Pivots have 64 bits of room each, more than some
-                // libraries take.
-                unsafe { f(&n, &n, o.c.as_mut_ptr(), &n, o.pivots.as_mut_ptr(), &mut info) };
-            })
-        }
-        of_triangles => triangles::<I>(of_triangles, symbol)?,
-    })
-}
-
-/// Calls that read the lower half of a matrix.
-fn triangles<I: Int>(routine: Routine, symbol: impl Fn(&str) -> Result<*mut c_void, Error>) -> Result<Call, PeerError> {
-    type Symv<I> = unsafe extern "C" fn(i32, i32, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
-    type Symm<I> = unsafe extern "C" fn(i32, i32, i32, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
-    type Syrk<I> = unsafe extern "C" fn(i32, i32, i32, I, I, f64, *const f64, I, f64, *mut f64, I);
-    type Tri<I> = unsafe extern "C" fn(i32, i32, i32, i32, i32, I, I, f64, *const f64, I, *mut f64, I);
-    // SAFETY: in all of this match: the functions' types, the library's lifetime and the extents are as in
-    // `typed`.
-    Ok(match routine {
-        Routine::Dsymv => {
-            // SAFETY: `cblas_dsymv`'s type; see the top of this match.
-            let f = unsafe { transmute::<*mut c_void, Symv<I>>(symbol("cblas_dsymv")?) };
-            Box::new(move |o| {
-                let (n, a, x, y) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: the extents are those of `o`; see the top of this match.
-                unsafe { f(COLUMNS, LOWER, n, 1.0, a, n, x, int(1), 0.0, y, int(1)) };
-            })
-        }
-        Routine::Dsymm => {
-            // SAFETY: `cblas_dsymm`'s type; see the top of this match.
-            let f = unsafe { transmute::<*mut c_void, Symm<I>>(symbol("cblas_dsymm")?) };
-            Box::new(move |o| {
-                let (n, a, b, c) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: the extents are those of `o`; see the top of this match.
-                unsafe { f(COLUMNS, LEFT, LOWER, n, n, 1.0, a, n, b, n, 0.0, c, n) };
-            })
-        }
-        Routine::Dsyrk => {
-            // SAFETY: `cblas_dsyrk`'s type; see the top of this match.
-            let f = unsafe { transmute::<*mut c_void, Syrk<I>>(symbol("cblas_dsyrk")?) };
-            Box::new(move |o| {
-                let (n, a, c) = (int(o.n), o.a.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: the extents are those of `o`; see the top of this match.
-                unsafe { f(COLUMNS, LOWER, AS_IT_IS, n, n, 1.0, a, n, 0.0, c, n) };
-            })
-        }
-        in_place => {
-            let name = if in_place == Routine::Dtrmm { "cblas_dtrmm" } else { "cblas_dtrsm" };
-            // SAFETY: `cblas_dtrmm`'s and `cblas_dtrsm`'s type; see the top of this match.
-            let f = unsafe { transmute::<*mut c_void, Tri<I>>(symbol(name)?) };
-            Box::new(move |o| {
-                let (n, a, c) = (int(o.n), o.a.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: the extents are those of `o`; see the top of this match.
-                unsafe { f(COLUMNS, LEFT, LOWER, AS_IT_IS, NOT_UNIT, n, n, 1.0, a, n, c, n) };
-            })
-        }
+        Routine::Daxpy => call! {
+            symbol("cblas_daxpy")?, fn(I, f64, Numbers, I, *mut f64, I),
+            |o| (int(o.n), 1e-9, o.b.as_ptr(), int(1), o.c.as_mut_ptr(), int(1))
+        },
+        Routine::Ddot => call! {
+            symbol("cblas_ddot")?, fn(I, Numbers, I, Numbers, I) -> f64,
+            |o| (int(o.n), o.b.as_ptr(), int(1), o.c.as_ptr(), int(1))
+        },
+        Routine::Dgemv => call! {
+            symbol("cblas_dgemv")?, fn(i32, i32, I, I, f64, Numbers, I, Numbers, I, f64, *mut f64, I),
+            |o| (COLUMNS, AS_IT_IS, int(o.n), int(o.n), 1.0, o.a.as_ptr(), int(o.n), o.b.as_ptr(), int(1), 0.0, o.c.as_mut_ptr(), int(1))
+        },
+        Routine::Dgemm => call! {
+            symbol("cblas_dgemm")?, fn(i32, i32, i32, I, I, I, f64, Numbers, I, Numbers, I, f64, *mut f64, I),
+            |o| (COLUMNS, AS_IT_IS, AS_IT_IS, int(o.n), int(o.n), int(o.n), 1.0, o.a.as_ptr(), int(o.n), o.b.as_ptr(), int(o.n), 0.0,
+                 o.c.as_mut_ptr(), int(o.n))
+        },
+        // Pivots have 64 bits of room each, more than some libraries take.
+        Routine::Lu => call! {
+            symbol("dgetrf_")?, fn(*const I, *const I, *mut f64, *const I, *mut i64, *mut I),
+            |o| (&int(o.n), &int(o.n), o.c.as_mut_ptr(), &int(o.n), o.pivots.as_mut_ptr(), &mut int(0))
+        },
+        Routine::Dsymv => call! {
+            symbol("cblas_dsymv")?, fn(i32, i32, I, f64, Numbers, I, Numbers, I, f64, *mut f64, I),
+            |o| (COLUMNS, LOWER, int(o.n), 1.0, o.a.as_ptr(), int(o.n), o.b.as_ptr(), int(1), 0.0, o.c.as_mut_ptr(), int(1))
+        },
+        Routine::Dsymm => call! {
+            symbol("cblas_dsymm")?, fn(i32, i32, i32, I, I, f64, Numbers, I, Numbers, I, f64, *mut f64, I),
+            |o| (COLUMNS, LEFT, LOWER, int(o.n), int(o.n), 1.0, o.a.as_ptr(), int(o.n), o.b.as_ptr(), int(o.n), 0.0,
+                 o.c.as_mut_ptr(), int(o.n))
+        },
+        Routine::Dsyrk => call! {
+            symbol("cblas_dsyrk")?, fn(i32, i32, i32, I, I, f64, Numbers, I, f64, *mut f64, I),
+            |o| (COLUMNS, LOWER, AS_IT_IS, int(o.n), int(o.n), 1.0, o.a.as_ptr(), int(o.n), 0.0, o.c.as_mut_ptr(), int(o.n))
+        },
+        Routine::Dtrmm | Routine::Dtrsm => call! {
+            symbol(if routine == Routine::Dtrmm { "cblas_dtrmm" } else { "cblas_dtrsm" })?,
+            fn(i32, i32, i32, i32, i32, I, I, f64, Numbers, I, *mut f64, I),
+            |o| (COLUMNS, LEFT, LOWER, AS_IT_IS, NOT_UNIT, int(o.n), int(o.n), 1.0, o.a.as_ptr(), int(o.n), o.c.as_mut_ptr(), int(o.n))
+        },
     })
 }
