@@ -1,8 +1,9 @@
 //! Lines of Python, as a thread of the program's interpreter saw them.
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A line, and the line of the user's own code from which it was called, if that is another one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PythonLine {
     /// `sklearn/cluster/_kmeans.py:697 <- train.py:41`.
     pub place: String,
@@ -26,7 +27,7 @@ impl PythonLine {
 const ARROW: &str = " <- ";
 
 /// The lines of all interpreters of a program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PythonLines {
     /// How many looks there were.
     pub looks: u64,

@@ -1,6 +1,7 @@
 //! Samples of the code that threads execute, added up by thread and place.
 use foregather_host::watched::page::ThreadActivity;
 use foregather_machine::{Nanos, ThreadId};
+use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A function, by its file and the nearest symbol in it.
@@ -15,7 +16,8 @@ pub struct SampledFunction {
 }
 
 /// What a thread does in a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SampledUse {
     /// The program's work.
     Work,

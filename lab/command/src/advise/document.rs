@@ -4,7 +4,7 @@ use super::check::{self, CheckedCure};
 use super::predicted::Predictions;
 use foregather_machine::Nanos;
 use foregather_watch::causes::NamedCause;
-use foregather_watch::{PythonLine, PythonLines, Rounding, SampleTally, SampledFunction, SampledUse};
+use foregather_watch::{PythonLines, Rounding, SampleTally, SampledFunction, SampledUse};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) struct AdviceDocument<'a> {
     spent_ns: Spent,
     episodes: EpisodeSummary,
     causes: &'a [NamedCause],
-    python: Option<PythonSummary<'a>>,
+    python: Option<&'a PythonLines>,
     samples: Option<CodeSummary<'a>>,
     runtime: &'a [RuntimeAccount],
     has_records: bool,
@@ -63,27 +63,6 @@ struct EpisodeSummary {
 }
 
 #[derive(Serialize)]
-struct PythonSummary<'a> {
-    looks: u64,
-    lines: Vec<PlaceSummary<'a>>,
-}
-
-#[derive(Serialize)]
-struct PlaceSummary<'a> {
-    place: &'a str,
-    with_region: u64,
-    looks: u64,
-}
-
-fn line(line: &PythonLine) -> PlaceSummary<'_> {
-    PlaceSummary { place: &line.place, with_region: line.with_region, looks: line.looks }
-}
-
-fn lines(python: &PythonLines) -> PythonSummary<'_> {
-    PythonSummary { looks: python.looks, lines: python.lines.iter().map(line).collect() }
-}
-
-#[derive(Serialize)]
 struct CodeSummary<'a> {
     count: u64,
     lost: u64,
@@ -95,7 +74,7 @@ struct CodeSummary<'a> {
 struct FunctionSummary<'a> {
     function: Option<&'a str>,
     library: &'a str,
-    used_for: &'static str,
+    used_for: SampledUse,
     samples: u64,
 }
 
@@ -111,14 +90,7 @@ struct LateSummary<'a> {
 const FUNCTIONS: usize = 50;
 
 fn function((function, samples): (&SampledFunction, u64)) -> FunctionSummary<'_> {
-    let used_for = match function.used_for() {
-        SampledUse::Work => "work",
-        SampledUse::Spin => "spin",
-        SampledUse::Yield => "yield",
-        SampledUse::Lock => "lock",
-        SampledUse::System => "system",
-    };
-    FunctionSummary { function: function.name.as_deref(), library: &function.library, used_for, samples }
+    FunctionSummary { function: function.name.as_deref(), library: &function.library, used_for: function.used_for(), samples }
 }
 
 fn code(samples: &SampleTally<SampledFunction>) -> CodeSummary<'_> {
@@ -206,7 +178,7 @@ pub(super) fn of<'a>(advice: &'a Advice, checked: &'a [CheckedCure]) -> AdviceDo
             on_time_saves: seen.per_elapsed(seen.episodes.lead).min(1.0),
         },
         causes: &advice.causes,
-        python: seen.python.as_ref().map(lines),
+        python: seen.python.as_ref(),
         samples: seen.samples.as_ref().map(code),
         runtime: &advice.runtime,
         has_records: seen.has_records(),
