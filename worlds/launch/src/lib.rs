@@ -18,8 +18,6 @@
 mod coordinator;
 mod detect;
 mod frame;
-#[cfg(test)]
-mod fuzz;
 mod heartbeat;
 mod job;
 mod join;

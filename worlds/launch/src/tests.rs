@@ -1,5 +1,7 @@
 //! Jobs whose ranks are threads of one process: tests how the coordinator, heartbeat threads and unverified
 //! peers interact.
+mod fuzz;
+
 use crate::detect::Launcher;
 use crate::frame::{JobFrame, VERSION};
 use crate::job::Job;

@@ -14,10 +14,6 @@ mod asked;
 mod cpu;
 mod endpoint;
 mod exposure;
-#[cfg(test)]
-mod fuzz;
-#[cfg(test)]
-mod hostile;
 mod inner;
 mod lane;
 mod library;
@@ -31,6 +27,8 @@ mod reading;
 mod registration;
 mod signals;
 mod slots;
+#[cfg(test)]
+mod tests;
 mod turn;
 mod wire;
 

@@ -12,8 +12,6 @@
 //! - this file: the words that all share. `record`: the ring's contents. `place`: the holders of a reader's
 //!   place. `writer`, `reader`: the two ends.
 
-#[cfg(test)]
-mod hostile;
 mod place;
 mod reader;
 mod record;
@@ -303,6 +301,8 @@ impl<C: Cpu, B> BroadcastEnd<C, B> {
 
 #[cfg(test)]
 mod tests {
+    mod hostile;
+
     use super::*;
     use foregather_conformance::scripted::Script;
     use foregather_machine::{SharedBytes, block_on};

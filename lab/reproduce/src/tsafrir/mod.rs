@@ -6,7 +6,7 @@
 
 mod alternation;
 #[cfg(test)]
-mod bands;
+mod tests;
 mod waits;
 
 use super::{Experiment, experiment};

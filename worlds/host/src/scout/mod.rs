@@ -44,8 +44,6 @@
 //! `stepwise.rs` plays the states one by one, `tests/shuttle_desk.rs` the races in random order, each with a
 //! fault that must be found.
 mod desk;
-#[cfg(test)]
-mod stepwise;
 
 /// The desk's words: declared here, so that `tests/shuttle_desk.rs` can have others.
 mod atomic {
@@ -127,6 +125,8 @@ fn serve() {
 
 #[cfg(test)]
 mod tests {
+    mod stepwise;
+
     use super::*;
     use crate::child::tests::this_test;
     use core::sync::atomic::{AtomicBool, Ordering::SeqCst};

@@ -7,8 +7,6 @@ mod exposed;
 mod exposure;
 mod help;
 mod lane;
-#[cfg(test)]
-mod lost;
 mod meeting;
 mod outgoing;
 mod pieces;
@@ -23,3 +21,8 @@ mod tolls;
 pub use lane::Lane;
 pub use shape::SegmentSpec;
 pub use shm_fabric::ShmFabric;
+
+#[cfg(test)]
+mod tests {
+    mod lost;
+}

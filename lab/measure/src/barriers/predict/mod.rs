@@ -8,8 +8,6 @@
 
 mod modes;
 pub mod team;
-#[cfg(test)]
-mod wrong_costs;
 
 use super::waiters::Waiter;
 use crate::calibration::Calibration;
@@ -226,6 +224,8 @@ fn line(group: &Measurement) -> String {
 
 #[cfg(test)]
 mod tests {
+    mod wrong_costs;
+
     use super::*;
     use crate::barriers::{rows::rows, waiters::own};
     use crate::options::Barriers;

@@ -1,7 +1,7 @@
 //! Memory that another process has filled with nonsense: each call ends with an error that says so, within
 //! its time, and touches nothing outside of the ring.
-use super::record::{Header, RecordKind, UNIT, most};
-use super::{Broadcast, LEFT, POSITION, Pace, WRITER};
+use super::super::record::{Header, RecordKind, UNIT, most};
+use super::super::{Broadcast, LEFT, POSITION, Pace, WRITER};
 use foregather_conformance::scripted::Script;
 use foregather_machine::{ByteStore, Cause, Error, Nanos, SharedBytes, Words, block_on};
 use foregather_wait::Policy;

@@ -1,6 +1,6 @@
 //! What one wrong kept cost does to the adaptive policy, in simulated time: twenty times too dear, and
 //! twenty times too cheap.
-use super::team::Team;
+use super::super::team::Team;
 use crate::calibration::Calibration;
 use foregather_barrier::Algorithm;
 use foregather_host::costs::KeptCosts;

@@ -1,6 +1,6 @@
 //! Tests a copy by both sides whose helper is lost in the middle of a chunk: the helper must be dead before
 //! the getter's wait fails.
-use super::{Lane, SegmentSpec, ShmFabric};
+use super::super::{Lane, SegmentSpec, ShmFabric};
 use crate::{Process, Watch};
 use foregather_host::{child::Child, clock, failure_detector::FailureDetector};
 use foregather_machine::{Address, Cause, Fabric, Key, Nanos, block_on};
@@ -42,14 +42,14 @@ fn lane(vigil: &Arc<FailureDetector>, stranger: &Child, place: usize) -> (Lane<P
     let cpu = Watch::by(vigil.clone()).process();
     exchange.meet(&cpu, clock::now() + Nanos::from_ms(10_000)).unwrap();
     let exposure = exchange.exposure(1, 0);
-    exposure.source.write(&[super::pieces::Piece { at: place, bytes: BYTES }]);
+    exposure.source.write(&[super::super::pieces::Piece { at: place, bytes: BYTES }]);
     exposure.open(1);
     (exchange.lane(cpu, A).unwrap(), Key(1 << 6))
 }
 
 #[test]
 fn a_helper_that_is_lost_in_the_middle_is_killed_before_the_copy_fails() {
-    if super::pieces::are_refused() {
+    if super::super::pieces::are_refused() {
         return;
     }
     let (vigil, (mut stranger, place)) = (Arc::new(FailureDetector::default()), stranger());
@@ -80,7 +80,7 @@ fn a_helper_that_is_lost_in_the_middle_is_killed_before_the_copy_fails() {
 /// Without a helper, one side reads all of it.
 #[test]
 fn memory_of_a_process_that_does_nothing_is_read() {
-    if super::pieces::are_refused() {
+    if super::super::pieces::are_refused() {
         return;
     }
     let (vigil, (stranger, place)) = (Arc::new(FailureDetector::default()), stranger());
@@ -101,7 +101,7 @@ fn expose(lane: &Lane<Process>, bytes: &[u8]) -> usize {
     let number = lane.exposed.take().unwrap();
     let entry = &lane.exposed.entries[number];
     entry.generation.set(1);
-    entry.pieces.borrow_mut().extend(super::pieces::of_shared(&[bytes]));
+    entry.pieces.borrow_mut().extend(super::super::pieces::of_shared(&[bytes]));
     lane.fabric().exposure(0, number).open(1);
     number
 }
@@ -110,7 +110,7 @@ fn expose(lane: &Lane<Process>, bytes: &[u8]) -> usize {
 /// counted there forever.
 #[test]
 fn an_exposure_whose_reader_is_lost_is_used_no_more() {
-    if super::pieces::are_refused() {
+    if super::super::pieces::are_refused() {
         return;
     }
     let (vigil, (stranger, place)) = (Arc::new(FailureDetector::default()), stranger());
@@ -127,7 +127,7 @@ fn an_exposure_whose_reader_is_lost_is_used_no_more() {
 /// The helper cannot write, and reports that.
 #[test]
 fn a_getter_that_is_lost_is_helped_in_vain() {
-    if super::pieces::are_refused() {
+    if super::super::pieces::are_refused() {
         return;
     }
     let (vigil, (stranger, place)) = (Arc::new(FailureDetector::default()), stranger());
@@ -136,7 +136,7 @@ fn a_getter_that_is_lost_is_helped_in_vain() {
     let number = expose(&lane, &bytes);
     let contest = &lane.fabric().exposure(0, number).contest;
     assert!(contest.begin(1, BYTES, BYTES / 2, false));
-    contest.target.write(&[super::pieces::Piece { at: place, bytes: BYTES }]);
+    contest.target.write(&[super::super::pieces::Piece { at: place, bytes: BYTES }]);
     contest.duel.open(2, u32::MAX);
     drop(stranger);
     assert!(lane.progress());

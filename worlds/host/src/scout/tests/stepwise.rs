@@ -1,6 +1,6 @@
 //! The desk against a kernel of this file: every interleaving that matters is played step by step.
-use super::atomic::AtomicU32;
-use super::desk::*;
+use super::super::atomic::AtomicU32;
+use super::super::desk::*;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::Ordering::*;
 use foregather_machine::{CpuId, Nanos, ThreadId};
