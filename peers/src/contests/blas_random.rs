@@ -1,7 +1,7 @@
 //! Random calls of the BLAS, by our library and by the reference: here are the libraries, and the program
 //! that makes the calls (`peers/src/blas_random`).
 use super::PeerError;
-use super::simgrid::built;
+use super::support::{built, root};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ const MKL: [&str; 2] = ["libmkl_rt.so.3", "libmkl_rt.so.2"];
 
 pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     let words = options.chunks(2).filter(|pair| pair[0] != "--ours").flatten();
-    let mut command = Command::new(built(root()?, &PROGRAM)?);
+    let mut command = Command::new(built(&PROGRAM)?);
     let place = env::temp_dir().join(format!("foregather-blas-errors-{}", std::process::id()));
     fs::create_dir_all(&place)?;
     let handler = handler(&place)?;
@@ -46,10 +46,6 @@ pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
         Some(2) => Err(PeerError::Usage("see above".to_owned())),
         _ => Err(PeerError::Failed(anyhow::anyhow!("results differ, or {status}"))),
     }
-}
-
-fn root() -> Result<&'static Path> {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")
 }
 
 /// Builds our library. Returns where it is.

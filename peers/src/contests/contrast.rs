@@ -3,7 +3,7 @@
 //!
 //! It measures all of them in turn within a row; here are the libraries that it does not find without help,
 //! and the rounds.
-use super::simgrid::{built, number, output_within};
+use super::support::{self, built, number, output_within, unknown};
 use crate::PeerError;
 use anyhow::{Context, Result, ensure};
 use foregather_machine::Nanos;
@@ -94,16 +94,14 @@ pub(super) fn hold(name: &str, arguments: &[&str]) -> Result<(), PeerError> {
         )));
     };
     let (mut rounds, mut options) = (3_u32, BTreeMap::from_iter(subject.options.iter().copied()));
-    for option in arguments.chunks(2) {
-        match option {
-            ["--rounds", value] => rounds = number("--rounds", value)?,
-            [name, value] if options.contains_key(name) => drop(options.insert(name, value)),
-            [name, _] => return Err(PeerError::Usage(format!("no option `{name}`"))),
-            _ => return Err(PeerError::Usage(format!("`{}` needs a value", option[0]))),
+    for (name, value) in support::options(arguments)? {
+        match name {
+            "--rounds" => rounds = number(name, value)?,
+            name if options.contains_key(name) => drop(options.insert(name, value)),
+            _ => return unknown(name),
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
-    let (ours, peers) = (built(root, &OURS)?, built(root, &PEERS)?);
+    let (ours, peers) = (built(&OURS)?, built(&PEERS)?);
     let beside = peers.parent().context("a program lies in a folder")?;
     if name == "blas"
         && let Err(what) = shared_libxsmm(beside)
@@ -190,9 +188,7 @@ fn table(subject: &Subject, found: &Found) -> String {
 }
 
 fn middle(runs: &[f64]) -> f64 {
-    let mut sorted = runs.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[(sorted.len() - 1) / 2]
+    support::middle(runs.iter().copied()).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

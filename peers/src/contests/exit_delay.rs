@@ -1,6 +1,6 @@
 //! Measures how long a program takes to exit under load, from its last instructions until its parent's wait
 //! returns.
-use super::simgrid::number;
+use super::support::{self, number, numbers, unknown};
 use crate::PeerError;
 use anyhow::{Context, Result, ensure};
 use foregather_host::child::Child;
@@ -32,12 +32,12 @@ const COLUMNS: [ExitColumn; 3] = [
 /// Prints a table of exit times for each number of busy processes and each way to exit.
 pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     let (mut library, mut runs, mut hogs) = (None, 50, vec![0, 1, 2, 4]);
-    for option in options.chunks(2) {
-        match *option {
-            ["--library", file] => library = Some(PathBuf::from(file)),
-            ["--runs", count] => runs = number("--runs", count)?,
-            ["--hogs", counts] => hogs = counts.split(',').map(|count| number("--hogs", count)).collect::<Result<_, _>>()?,
-            _ => return Err(PeerError::Usage(format!("`{}`: unknown option, or without a value", option[0]))),
+    for (name, value) in support::options(options)? {
+        match name {
+            "--library" => library = Some(PathBuf::from(value)),
+            "--runs" => runs = number(name, value)?,
+            "--hogs" => hogs = numbers(name, value)?,
+            _ => return unknown(name),
         }
     }
     if runs == 0 {

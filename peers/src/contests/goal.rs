@@ -1,7 +1,7 @@
 //! A comparison with LogGOPSim on the same traces: Schedgen's patterns, in end times, and files, in wall
 //! time, too.
 use crate::PeerError;
-use crate::simgrid::{built, number, output_within};
+use crate::support::{self, built, number, numbers, output_within, unknown};
 use anyhow::{Context, Result, ensure};
 use foregather_machine::Nanos;
 use serde_json::Value;
@@ -56,15 +56,14 @@ impl GoalPlan {
     pub(super) fn parse(options: &[&str]) -> Result<Self, PeerError> {
         let mut plan =
             Self { ranks: vec![4, 8, 13, 16, 32, 64], sizes: vec![1, 1_001, 70_000], rounds: 3, files: vec![], ours: None };
-        for option in options.chunks(2) {
-            let [name, value] = option else { return Err(PeerError::Usage(format!("`{}` needs a value", option[0]))) };
-            match *name {
-                "--ranks" => plan.ranks = value.split(',').map(|ranks| number(name, ranks)).collect::<Result<_, _>>()?,
-                "--sizes" => plan.sizes = value.split(',').map(|size| number(name, size)).collect::<Result<_, _>>()?,
+        for (name, value) in support::options(options)? {
+            match name {
+                "--ranks" => plan.ranks = numbers(name, value)?,
+                "--sizes" => plan.sizes = numbers(name, value)?,
                 "--rounds" => plan.rounds = number(name, value)?,
                 "--files" => plan.files = value.split(',').map(PathBuf::from).collect(),
                 "--ours" => plan.ours = Some(value.into()),
-                _ => return Err(PeerError::Usage(format!("no option `{name}`"))),
+                _ => return unknown(name),
             }
         }
         if plan.rounds == 0 || plan.ranks.iter().any(|&ranks| ranks < 2) || plan.sizes.contains(&0) {
@@ -85,8 +84,7 @@ pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
             )));
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
-    let ours = plan.ours.clone().map_or_else(|| built(root, &OURS), Ok)?;
+    let ours = plan.ours.clone().map_or_else(|| built(&OURS), Ok)?;
     let folder = std::env::temp_dir().join(format!("foregather-peers-goal-{}", std::process::id()));
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let held = if plan.files.is_empty() { patterns(&plan, &ours, &folder) } else { files(&plan, &ours, &folder) };

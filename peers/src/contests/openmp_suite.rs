@@ -4,8 +4,8 @@
 //! A case is compiled once and run twice. It passes if it ends well, or, where it says that it should fail,
 //! does not. Of its directives those are understood that decide how it is built and run. With the preload
 //! layer of `foregather advise` a case must also print the same and exit in the same way.
-use super::PeerError;
 use super::trial::{self, CaseRun, LibraryUnderTest};
+use super::{PeerError, support};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -54,9 +54,7 @@ impl Contest {
     fn parse(options: &[&str]) -> Result<Self, PeerError> {
         let (mut sources, mut library, mut cases, mut limit, mut folders) = (None, None, usize::MAX, 10, FOLDERS);
         let mut only = "";
-        let mut words = options.iter();
-        while let Some(option) = words.next() {
-            let value = *words.next().ok_or_else(|| PeerError::Usage(format!("`{option}` needs a value")))?;
+        for (option, value) in support::options(options)? {
             let number = || {
                 value
                     .parse()
@@ -64,7 +62,7 @@ impl Contest {
                     .filter(|&n| n > 0)
                     .ok_or_else(|| PeerError::Usage(format!("{option} takes a number from 1 on")))
             };
-            match *option {
+            match option {
                 "--sources" => sources = Some(fs::canonicalize(value).with_context(|| value.to_owned())?),
                 "--library" | "--watch" => library = Some(LibraryUnderTest::of(option, value)?),
                 "--cases" => cases = number()?,

@@ -2,8 +2,8 @@
 //! run in turn, so that what else the machine does meets all of them; what a run prints, and the table of
 //! medians and ratios.
 use crate::PeerError;
+use crate::support::{self, built, middle, number, output_within, root, target, turns, unknown};
 use anyhow::{Context, Result, anyhow, ensure};
-use foregather_host::child::Child;
 use foregather_machine::Nanos;
 use serde::Deserialize;
 use serde_json::Value;
@@ -29,14 +29,13 @@ impl SimGridPlan {
         let ["simgrid", options @ ..] = arguments else {
             return usage("expected what to compare: simgrid or messages".to_owned());
         };
-        for option in options.chunks(2) {
-            let [name, value] = option else { return usage(format!("`{}` needs a value", option[0])) };
-            match *name {
+        for (name, value) in support::options(options)? {
+            match name {
                 "--nodes" => plan.nodes = value.split(',').map(nodes).collect::<Result<_, _>>()?,
                 "--skew-us" => plan.skew_us = number(name, value)?,
                 "--rounds" => plan.rounds = number(name, value)?,
                 "--ours" => plan.ours = Some(value.split_whitespace().map(str::to_owned).collect()),
-                _ => return usage(format!("no option `{name}`")),
+                _ => return unknown(name),
             }
         }
         if plan.rounds == 0 || plan.ours.as_ref().is_some_and(Vec::is_empty) {
@@ -44,10 +43,6 @@ impl SimGridPlan {
         }
         Ok(plan)
     }
-}
-
-pub(super) fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, PeerError> {
-    value.parse().map_err(|_| PeerError::Usage(format!("{name}: `{value}` is not a whole number that fits")))
 }
 
 fn nodes(value: &str) -> Result<u32, PeerError> {
@@ -75,12 +70,11 @@ struct Contestant {
 
 /// The whole comparison, printed.
 pub(super) fn hold(plan: &SimGridPlan) -> Result<(), PeerError> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
-    let driver = build_driver(root, &target)?;
+    let root = root()?;
+    let driver = build_driver(root, &target()?)?;
     let program = match &plan.ours {
         Some(program) => program.clone(),
-        None => vec![built(root, &OURS)?.display().to_string()],
+        None => vec![built(&OURS)?.display().to_string()],
     };
     let ours = |name, model| Contestant { name, program: program.clone(), model: Some(model) };
     let contestants = [
@@ -98,15 +92,11 @@ pub(super) fn hold(plan: &SimGridPlan) -> Result<(), PeerError> {
     Ok(())
 }
 
-/// The median of every contestant. Every other round goes backwards, so that none always comes first.
+/// The median of every contestant.
 fn medians(root: &Path, plan: &SimGridPlan, nodes: u32, contestants: &[Contestant]) -> Result<Vec<SimGridResult>> {
     let mut runs = vec![Vec::new(); contestants.len()];
     for round in 0..plan.rounds {
-        let mut order: Vec<usize> = (0..contestants.len()).collect();
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        for at in order {
+        for at in turns(round, contestants.len()) {
             let who = &contestants[at];
             let (program, given) = who.program.split_first().context("no program")?;
             let mut command = Command::new(program);
@@ -139,31 +129,6 @@ fn build_driver(root: &Path, target: &Path) -> Result<PathBuf, PeerError> {
     if status.success() { Ok(driver) } else { Err(anyhow!("{DRIVER} does not compile with the SimGrid of this machine").into()) }
 }
 
-/// What Cargo builds by these arguments.
-pub(super) fn built(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    let built = command.args(arguments).current_dir(root).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
-    ensure!(built.status.success(), "it does not build: `cargo {}`", arguments.join(" "));
-    Ok(executable(&String::from_utf8_lossy(&built.stdout)).context("cargo names no program that it has built")?.into())
-}
-
-/// The program that Cargo's messages name last.
-fn executable(messages: &str) -> Option<String> {
-    let (_, after) = messages.rsplit_once("\"executable\":\"")?;
-    Some(after.split_once('"')?.0.to_owned())
-}
-
-/// What a program prints.
-pub(super) fn output_within(mut command: Command, limit: Nanos) -> Result<String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    command.stdout(Stdio::piped());
-    let child = Child::spawn(command, &[]).with_context(|| format!("cannot start `{program}`"))?;
-    let output = child.output_within(limit).with_context(|| format!("`{program}` was ended: ask for less"))?;
-    ensure!(output.status.success(), "`{program}` failed: {}", output.status);
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 /// One run: its line of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 struct SimGridResult {
@@ -185,13 +150,9 @@ impl SimGridResult {
     }
 }
 
-/// The middle of the runs in either figure, the lower one of two middles.
+/// The median of the runs in either figure.
 fn median(runs: &[SimGridResult]) -> Option<SimGridResult> {
-    let middle = |figure: fn(&SimGridResult) -> f64| {
-        let mut figures: Vec<f64> = runs.iter().map(figure).collect();
-        figures.sort_by(f64::total_cmp);
-        figures.get(figures.len().checked_sub(1)? / 2).copied()
-    };
+    let middle = |figure: fn(&SimGridResult) -> f64| middle(runs.iter().map(figure));
     Some(SimGridResult { messages_per_s: middle(|run| run.messages_per_s)?, rss_mib: middle(|run| run.rss_mib)? })
 }
 
@@ -238,35 +199,6 @@ mod tests {
                 other => panic!("{arguments:?}: {other:?}"),
             }
         }
-    }
-
-    fn shell(script: &str) -> Command {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        command
-    }
-
-    #[test]
-    fn what_a_program_prints_is_returned_and_failures_are_errors() {
-        assert_eq!(output_within(shell("echo a; echo b"), LIMIT).unwrap(), "a\nb\n");
-        let error = |script| output_within(shell(script), LIMIT).unwrap_err().to_string();
-        assert!(error("exit 7").contains('7'), "{}", error("exit 7"));
-        let error = output_within(Command::new("no-such-program"), LIMIT).unwrap_err().to_string();
-        assert!(error.contains("no-such-program"), "{error}");
-    }
-
-    #[test]
-    fn cargo_says_where_our_program_lies() {
-        let message = |program: &str| format!("{{\"target\":{{}},\"executable\":{program},\"fresh\":true}}\n");
-        let messages = [message("null"), message("\"/a/network-1\""), message("null")].concat();
-        assert_eq!(executable(&messages).as_deref(), Some("/a/network-1"));
-        assert_eq!(executable(&message("null")), None);
-    }
-
-    #[test]
-    fn a_program_that_does_not_end_is_ended() {
-        let error = output_within(shell("exec sleep 1000"), Nanos::from_ms(10)).unwrap_err().to_string();
-        assert!(error.contains("was ended"), "{error}");
     }
 
     #[test]

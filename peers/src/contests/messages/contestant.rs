@@ -3,7 +3,7 @@
 use super::{MessageContest, PATTERNS, Sample};
 use crate::PeerError;
 use crate::contrast::OURS;
-use crate::simgrid::{built, output_within};
+use crate::support::{built, output_within};
 use anyhow::{Context, Result};
 use foregather_machine::Nanos;
 use std::path::{Path, PathBuf};
@@ -42,8 +42,8 @@ pub(super) struct Contestant {
 }
 
 /// Ours, newly built.
-pub(super) fn ours(root: &Path) -> Result<Contestant> {
-    Ok(Contestant { name: "ours", failed: false, kind: Kind::Ours(built(root, &OURS)?) })
+pub(super) fn ours() -> Result<Contestant> {
+    Ok(Contestant { name: "ours", failed: false, kind: Kind::Ours(built(&OURS)?) })
 }
 
 /// The peer of that name, compiled if need be.

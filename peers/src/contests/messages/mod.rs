@@ -4,18 +4,16 @@
 mod contestant;
 
 use crate::PeerError;
-use crate::simgrid::number;
+use crate::support::{self, number, numbers, root, target, turns, unknown};
 use anyhow::{Context, Result, ensure};
 use contestant::Contestant;
 use serde_json::Value;
 use std::fmt::Write;
-use std::path::Path;
 
 /// The whole comparison, printed.
 pub(super) fn hold(arguments: &[&str]) -> Result<(), PeerError> {
     let ask = MessageContest::parse(arguments)?;
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
+    let (root, target) = (root()?, target()?);
     let mut peers = Vec::new();
     let mut missing = Vec::new();
     for name in &ask.who {
@@ -29,22 +27,17 @@ pub(super) fn hold(arguments: &[&str]) -> Result<(), PeerError> {
     if peers.is_empty() {
         return Err(PeerError::Missing("there is nobody to compare with".to_owned()));
     }
-    let mut all = vec![contestant::ours(root)?];
+    let mut all = vec![contestant::ours()?];
     all.extend(peers);
     print!("{}", table(&run_all(&mut all, &ask)?));
     Ok(())
 }
 
-/// What each came to in all rounds, ours first. Every other round goes backwards, so that none always
-/// comes first; one that fails is left out from then on, but for us.
+/// What each came to in all rounds, ours first. One that fails is left out from then on, but for us.
 fn run_all(all: &mut [Contestant], ask: &MessageContest) -> Result<Vec<(&'static str, Vec<Sample>)>> {
     let mut found: Vec<(&'static str, Vec<Sample>)> = all.iter().map(|who| (who.name, vec![])).collect();
     for round in 0..ask.rounds {
-        let mut order: Vec<usize> = (0..all.len()).collect();
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        for at in order.into_iter().filter(|&at| !all[at].failed).collect::<Vec<_>>() {
+        for at in turns(round, all.len()).into_iter().filter(|&at| !all[at].failed).collect::<Vec<_>>() {
             match all[at].run(ask) {
                 Ok(samples) => found[at].1.extend(samples),
                 Err(error) if at == 0 => return Err(error),
@@ -83,18 +76,17 @@ impl MessageContest {
     pub(super) fn parse(options: &[&str]) -> Result<Self, PeerError> {
         let usage = |what: String| Err(PeerError::Usage(what));
         let mut ask = Self::default();
-        for option in options.chunks(2) {
-            let [name, value] = option else { return usage(format!("`{}` needs a value", option[0])) };
-            match *name {
+        for (name, value) in support::options(options)? {
+            match name {
                 "--sizes" => ask.sizes = value.split(',').map(bytes).collect::<Result<_, _>>()?,
                 "--rounds" => ask.rounds = positive(name, value)?,
                 "--batches" => ask.batches = positive(name, value)?,
-                "--cpus" => match value.split(',').map(|cpu| number(name, cpu)).collect::<Result<Vec<u32>, _>>()?[..] {
+                "--cpus" => match numbers(name, value)?[..] {
                     [a, b] if a != b => ask.cpus = [a, b],
                     _ => return usage(format!("--cpus: two different processors, not `{value}`")),
                 },
                 "--who" => ask.who = value.split(',').map(peer).collect::<Result<_, _>>()?,
-                _ => return usage(format!("no option `{name}`")),
+                _ => return unknown(name),
             }
         }
         Ok(ask)
@@ -201,10 +193,8 @@ fn table(found: &[(&'static str, Vec<Sample>)]) -> String {
 /// The median over the rounds, the lower one of two middles, and the least of all.
 fn middle(samples: &[Sample], bytes: usize, pattern: &str) -> Option<(f64, f64)> {
     let own = || samples.iter().filter(|sample| sample.bytes == bytes && sample.pattern == pattern);
-    let mut medians: Vec<f64> = own().map(|sample| sample.p50_ns).collect();
-    medians.sort_by(f64::total_cmp);
-    let middle = medians.get(medians.len().checked_sub(1)? / 2)?;
-    Some((*middle, own().map(|sample| sample.min_ns).fold(f64::MAX, f64::min)))
+    let median = support::middle(own().map(|sample| sample.p50_ns))?;
+    Some((median, own().map(|sample| sample.min_ns).fold(f64::MAX, f64::min)))
 }
 
 #[cfg(test)]

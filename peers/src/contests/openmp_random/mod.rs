@@ -11,8 +11,8 @@ mod shrink;
 mod tree;
 mod write;
 
-use crate::PeerError;
 use crate::trial::LibraryUnderTest;
+use crate::{PeerError, support};
 use anyhow::{Context, Result, ensure};
 use reach::Reach;
 use run::{Bench, CompilerFamily, Judgement, RandomRun};
@@ -69,9 +69,7 @@ impl Contest {
         let (mut library, mut bodies, mut seed) = (None, 1_000, now.as_nanos() as u64 & 0xffff_ffff);
         let (mut compilers, mut languages, mut jobs) = (CompilerFamily::Gnu, None, 2);
         let (mut keep, mut only) = (env::temp_dir().join("openmp-random"), String::new());
-        let mut words = options.iter();
-        while let Some(option) = words.next() {
-            let value = *words.next().ok_or_else(|| PeerError::Usage(format!("`{option}` needs a value")))?;
+        for (option, value) in support::options(options)? {
             let number = |least: u64| {
                 value
                     .parse()
@@ -79,7 +77,7 @@ impl Contest {
                     .filter(|&n| n >= least)
                     .ok_or_else(|| PeerError::Usage(format!("invalid {option} `{value}`: expected a number from {least} on")))
             };
-            match *option {
+            match option {
                 "--bodies" => bodies = number(1)? as usize,
                 "--seed" => seed = number(0)?,
                 "--library" | "--watch" => library = Some(LibraryUnderTest::of(option, value)?),
