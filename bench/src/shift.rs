@@ -18,7 +18,7 @@ const WARM_UP: u32 = 30;
 
 /// A way to shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct ShiftVariant {
     /// What the nodes do first, if anything: a forced message needs it, since its receive must have been
     /// posted.
     pub before: Option<Algorithm>,
@@ -26,18 +26,18 @@ pub struct Way {
     pub protocol: Protocol,
 }
 
-impl Way {
+impl ShiftVariant {
     /// All that are compared, where a hop of RDS costs that much. The first is what the others are held
     /// against.
     pub fn all(hop: SignalCost) -> [Self; 5] {
-        let way = |before, protocol| Self { before, protocol };
+        let variant = |before, protocol| Self { before, protocol };
         let (butterfly, rds) = (Some(Algorithm::Butterfly), Some(Algorithm::Rds { hop }));
         [
-            way(None, Protocol::Long),
-            way(butterfly, Protocol::Long),
-            way(rds, Protocol::Long),
-            way(butterfly, Protocol::Forced),
-            way(rds, Protocol::Forced),
+            variant(None, Protocol::Long),
+            variant(butterfly, Protocol::Long),
+            variant(rds, Protocol::Long),
+            variant(butterfly, Protocol::Forced),
+            variant(rds, Protocol::Forced),
         ]
     }
 
@@ -60,7 +60,7 @@ pub struct Setup {
     /// Length of every message.
     pub bytes: usize,
     /// The ways to shift.
-    pub ways: Vec<Way>,
+    pub variants: Vec<ShiftVariant>,
     /// Members come evenly spread over so long a time.
     pub entry_skew: Nanos,
     /// How many rounds.
@@ -101,7 +101,8 @@ pub fn run(setup: &Setup) -> Result<Vec<Series>, Error> {
     }
     clock::init();
     let group = Group::new(Algorithm::Dissemination, setup.threads)?;
-    let slots = setup.ways.iter().filter_map(|way| way.before).map(|kind| kind.slots(setup.threads)).max().unwrap_or(0);
+    let slots =
+        setup.variants.iter().filter_map(|variant| variant.before).map(|kind| kind.slots(setup.threads)).max().unwrap_or(0);
     let fabric = ShmFabric::between_threads(SegmentSpec::new(setup.threads, 1))?;
     let (last, end) = (AtomicU32::new(u32::MAX), clock::now() + setup.at_most);
     let place = |rank| Some(setup.cpus[rank as usize % setup.cpus.len()]);
@@ -114,7 +115,7 @@ pub fn run(setup: &Setup) -> Result<Vec<Series>, Error> {
         Ok::<_, Error>(told)
     })?;
     let told = told.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok((0..setup.ways.len()).map(|way| together(&told, way)).collect())
+    Ok((0..setup.variants.len()).map(|variant| together(&told, variant)).collect())
 }
 
 /// One member with all it needs for a shift.
@@ -139,16 +140,16 @@ impl<'a> Player<'a> {
     fn run(mut self, mut member: BarrierMember<Thread>, last: &AtomicU32, end: Nanos) -> Result<Vec<Vec<Pass>>, Error> {
         // All members draw the same orders.
         let mut orders = SplitMix(self.setup.seed);
-        let ways = self.setup.ways.len();
-        let mut passes = vec![Vec::with_capacity(self.setup.rounds as usize); ways];
+        let variants = self.setup.variants.len();
+        let mut passes = vec![Vec::with_capacity(self.setup.rounds as usize); variants];
         for round in 0.. {
             if self.port.rank() == 0 && (round + 1 >= WARM_UP + self.setup.rounds || clock::now() > end || interrupt::requested())
             {
                 last.store(round, Relaxed);
             }
-            for way in orders.shuffled(ways) {
-                let pass = self.pass(&mut member, self.setup.ways[way])?;
-                passes[way].push(pass);
+            for variant in orders.shuffled(variants) {
+                let pass = self.pass(&mut member, self.setup.variants[variant])?;
+                passes[variant].push(pass);
             }
             // Announced before a start line, so known to all members behind it.
             if round >= last.load(Relaxed) {
@@ -161,27 +162,27 @@ impl<'a> Player<'a> {
         Ok(passes)
     }
 
-    fn pass(&mut self, member: &mut BarrierMember<Thread>, way: Way) -> Result<Pass, Error> {
-        if way.protocol == Protocol::Forced {
+    fn pass(&mut self, member: &mut BarrierMember<Thread>, variant: ShiftVariant) -> Result<Pass, Error> {
+        if variant.protocol == Protocol::Forced {
             self.ring.post(self.port, 0)?;
         }
         block_on(member.harmonize_adapted())?;
         let cpu = usage::thread_cpu();
         block_on(member.delay(Nanos(self.random.below(self.setup.entry_skew.0.max(1)))));
         let came = clock::cycles_serialized();
-        if let Some(kind) = way.before {
+        if let Some(kind) = variant.before {
             block_on(kind.over(self.port))?;
         }
-        block_on(self.ring.shift(self.port, 0, &self.out, &mut self.into, way.protocol))?;
+        block_on(self.ring.shift(self.port, 0, &self.out, &mut self.into, variant.protocol))?;
         let left = clock::cycles_serialized();
         Ok(Pass { came, left, cpu: usage::thread_cpu() - cpu })
     }
 }
 
 /// One way, all members taken together.
-fn together(told: &[Vec<Vec<Pass>>], way: usize) -> Series {
-    let rounds = told.iter().map(|member| member[way].len()).min().unwrap_or(0);
-    let all = |round: usize| told.iter().map(move |member| &member[way][round]);
+fn together(told: &[Vec<Vec<Pass>>], variant: usize) -> Series {
+    let rounds = told.iter().map(|member| member[variant].len()).min().unwrap_or(0);
+    let all = |round: usize| told.iter().map(move |member| &member[variant][round]);
     let cost = |round| {
         let (came, left) = (all(round).map(|pass| pass.came).max(), all(round).map(|pass| pass.left).max());
         clock::cycles_to_nanos(left.unwrap_or(0).saturating_sub(came.unwrap_or(0)))
@@ -201,7 +202,7 @@ mod tests {
             threads,
             cpus: affinity::allowed(),
             bytes,
-            ways: Way::all(SignalCost::ZERO).to_vec(),
+            variants: ShiftVariant::all(SignalCost::ZERO).to_vec(),
             entry_skew: Nanos(1_700),
             rounds: 20,
             at_most: Nanos::from_ms(20_000),
@@ -214,10 +215,10 @@ mod tests {
         for (threads, bytes) in [(1, 64), (2, 0), (2, 70_000), (4, 3_000)] {
             let series = run(&setup(threads, bytes)).unwrap();
             assert_eq!(series.len(), 5);
-            for way in series {
-                assert_eq!(way.costs.len(), 20, "{threads} threads, {bytes} bytes");
-                assert!(way.costs.iter().filter(|cost| cost.0 > 0).count() > 15, "{:?}", way.costs);
-                assert!(way.cpus.iter().all(|cpu| cpu.0 > 0), "{:?}", way.cpus);
+            for variant in series {
+                assert_eq!(variant.costs.len(), 20, "{threads} threads, {bytes} bytes");
+                assert!(variant.costs.iter().filter(|cost| cost.0 > 0).count() > 15, "{:?}", variant.costs);
+                assert!(variant.cpus.iter().all(|cpu| cpu.0 > 0), "{:?}", variant.cpus);
             }
         }
     }
@@ -225,14 +226,14 @@ mod tests {
     #[test]
     fn the_time_bounds_a_series_and_what_cannot_be_run_is_said() {
         let series = run(&Setup { at_most: Nanos::ZERO, ..setup(2, 64) }).unwrap();
-        assert!(series.iter().all(|way| way.costs.len() == 1));
+        assert!(series.iter().all(|variant| variant.costs.len() == 1));
         assert!(matches!(Error::of(&run(&setup(3, 64))), Some(Cause::Size { size: 3, .. })));
         assert!(run(&Setup { cpus: vec![], ..setup(2, 64) }).is_err());
     }
 
     #[test]
     fn ways_have_names_of_their_own() {
-        let names: Vec<_> = Way::all(SignalCost::ZERO).iter().map(Way::name).collect();
+        let names: Vec<_> = ShiftVariant::all(SignalCost::ZERO).iter().map(ShiftVariant::name).collect();
         assert_eq!(names, ["long", "butterfly+long", "rds+long", "butterfly+forced", "rds+forced"]);
     }
 }

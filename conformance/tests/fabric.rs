@@ -18,7 +18,7 @@ impl Fabrics for Tables {
             let table = Table::new(program.ranks(), limits, Chooser::random(seed));
             let table = if self.helped { table.helped() } else { table };
             let lanes = (0..program.ranks()).flat_map(|rank| (0..program.lanes()).map(move |lane| Address { rank, lane }));
-            let play = |at: Address| Box::pin(program.run(table.seat(at.rank, at.lane), rounds)) as _;
+            let play = |at: Address| Box::pin(program.run(table.lane(at.rank, at.lane), rounds)) as _;
             let ends = table.run(lanes.map(play).collect(), |_| ());
             assert!(ends.iter().all(Option::is_some), "{program:?}, seed {seed}: {:?}", table.deadlocked());
         }

@@ -4,7 +4,7 @@ use foregather_conformance::messages::{
     PiecePlan, abandoned, crossfire, disagreeing, given_up_open, gone, impatient, later_is_read_at_the_end, left_in_order,
     one_message, owned, several_open,
 };
-use foregather_conformance::table::{Chooser, Seat, Table};
+use foregather_conformance::table::{Chooser, Table, TableLane};
 use foregather_conformance::{PortProgram, Ports, collective, port};
 use foregather_machine::{Address, Cause, Clock, Endpoint, Error, Limits, Member, Nanos, Rank, SplitMix};
 use foregather_message::collective::shift;
@@ -24,8 +24,8 @@ const SETTINGS: Settings = Settings {
     kept_bytes: 1 << 20,
 };
 
-fn messengers(table: &Table, size: u32, settings: Settings) -> Vec<Messenger<Seat<'_>>> {
-    (0..size).map(|rank| Messenger::new(table.seat(rank, 0), settings).unwrap()).collect()
+fn messengers(table: &Table, size: u32, settings: Settings) -> Vec<Messenger<TableLane<'_>>> {
+    (0..size).map(|rank| Messenger::new(table.lane(rank, 0), settings).unwrap()).collect()
 }
 
 /// Runs a program on every rank; returns the results, or which ranks are stuck.
@@ -33,7 +33,7 @@ fn run<T>(
     table: &Table,
     settings: Settings,
     size: u32,
-    program: impl AsyncFn(&Messenger<Seat<'_>>) -> T,
+    program: impl AsyncFn(&Messenger<TableLane<'_>>) -> T,
 ) -> Result<Vec<T>, Vec<String>> {
     let messengers = messengers(table, size, settings);
     let program = &program;
@@ -42,7 +42,7 @@ fn run<T>(
 }
 
 /// Runs it in random orders, in both kinds of networks.
-fn for_random_orders(seeds: u64, size: u32, program: impl AsyncFn(&Messenger<Seat<'_>>, u64) -> Result<(), Error>) {
+fn for_random_orders(seeds: u64, size: u32, program: impl AsyncFn(&Messenger<TableLane<'_>>, u64) -> Result<(), Error>) {
     for seed in 0..seeds {
         for helped in [false, true] {
             let table = Table::new(size, NARROW, Chooser::random(seed));
@@ -98,13 +98,13 @@ fn is_circle(end: &Result<(), Error>, expected: &[Rank]) -> bool {
 }
 
 /// Waits for the message of that rank, which is a number.
-async fn hear(messenger: &Messenger<Seat<'_>>, from: Rank) -> Result<u32, Error> {
+async fn hear(messenger: &Messenger<TableLane<'_>>, from: Rank) -> Result<u32, Error> {
     let mut message = messenger.begin_unpacking_from(from)?;
     let number = message.unpack_express(Mode::Safer).await?;
     message.end().await.map(|()| number)
 }
 
-async fn tell(messenger: &Messenger<Seat<'_>>, to: Rank) -> Result<(), Error> {
+async fn tell(messenger: &Messenger<TableLane<'_>>, to: Rank) -> Result<(), Error> {
     let mut message = messenger.begin_packing(to)?;
     message.pack(Safer(&to.to_le_bytes()), Receive::Express).await?;
     message.end().await
@@ -112,7 +112,7 @@ async fn tell(messenger: &Messenger<Seat<'_>>, to: Rank) -> Result<(), Error> {
 
 /// Waits that long for a null message that does not come: on the table computing takes no time while others
 /// only wait.
-async fn busy(messenger: &Messenger<Seat<'_>>, span: Nanos) {
+async fn busy(messenger: &Messenger<TableLane<'_>>, span: Nanos) {
     messenger.set_deadline(messenger.now() + span);
     assert!(messenger.wait(3).await.is_err());
     messenger.set_deadline(Nanos::MAX);
@@ -320,7 +320,7 @@ impl Ports for Orders {
         let size = start.len() as u32;
         let table = Table::new(size, Limits { buffer: 256, ..NARROW }, Chooser::random(self.0.get()));
         let messengers = messengers(&table, size, Settings { slots: slots.max(1), ..SETTINGS });
-        let node = async |messenger: Messenger<Seat<'_>>| {
+        let node = async |messenger: Messenger<TableLane<'_>>| {
             let end = program.node(&messenger).await;
             messenger.leave();
             end

@@ -8,7 +8,7 @@ use foregather_thread::{Word, own};
 use foregather_wait::Policy;
 
 /// A handle and the slot of its process. The handle keeps its memory mapped.
-pub(crate) struct Seated<H> {
+pub(crate) struct RankHandle<H> {
     what: &'static str,
     pub(crate) seats: Seats,
     /// `None` only while the end is being closed.
@@ -22,7 +22,7 @@ pub(crate) struct Seated<H> {
     forks: u32,
 }
 
-impl<H> Seated<H> {
+impl<H> RankHandle<H> {
     /// Takes the slot of `rank`, and creates the handle with `make`. Its waits fail if a process in one of
     /// the slots `watched` has died.
     pub(crate) fn new(
@@ -87,7 +87,7 @@ impl<H> Seated<H> {
     }
 }
 
-impl<H> Drop for Seated<H> {
+impl<H> Drop for RankHandle<H> {
     fn drop(&mut self) {
         let is_copy = self.is_copy();
         let Some(handle) = self.handle.take() else { return };

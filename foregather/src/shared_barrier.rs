@@ -1,5 +1,5 @@
 //! A barrier between processes of one host.
-use crate::seated::Seated;
+use crate::seated::RankHandle;
 use core::time::Duration;
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{Cause, Error, Nanos, block_on};
@@ -86,7 +86,7 @@ impl SharedBarrier {
     pub fn member(&self, rank: u32) -> Result<SharedMember, Error> {
         let all = 0..self.size();
         let make = |cpu, policy| self.group.member(cpu, rank, policy);
-        Seated::new(WHAT, &self.seats, rank, all, make, drop).map(SharedMember)
+        RankHandle::new(WHAT, &self.seats, rank, all, make, drop).map(SharedMember)
     }
 }
 
@@ -109,7 +109,7 @@ impl core::fmt::Debug for SharedBarrier {
 }
 
 /// One rank of a [`SharedBarrier`]. After it is dropped, waits of the other members that still need it fail.
-pub struct SharedMember(Seated<BarrierMember<Process>>);
+pub struct SharedMember(RankHandle<BarrierMember<Process>>);
 
 impl SharedMember {
     /// Waits until all members have arrived.

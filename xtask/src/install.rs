@@ -184,7 +184,7 @@ fn is_same(here: &Path, there: &Path) -> bool {
 
 /// Copies a file or a link. What was there goes first: a program that runs keeps its own.
 fn put(from: &Path, to: &Path) -> Result<()> {
-    make_way(to)?;
+    remove_old(to)?;
     match fs::read_link(from) {
         Ok(link) => std::os::unix::fs::symlink(link, to)?,
         Err(_) => drop(fs::copy(from, to).with_context(|| format!("{} cannot be copied", from.display()))?),
@@ -193,11 +193,11 @@ fn put(from: &Path, to: &Path) -> Result<()> {
 }
 
 fn write(to: &Path, bytes: &[u8]) -> Result<()> {
-    make_way(to)?;
+    remove_old(to)?;
     Ok(fs::write(to, bytes)?)
 }
 
-fn make_way(to: &Path) -> Result<()> {
+fn remove_old(to: &Path) -> Result<()> {
     fs::create_dir_all(to.parent().context("a file is in a folder")?)?;
     match fs::remove_file(to) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),

@@ -341,13 +341,13 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 }
 
 /// The vector from one atom to another.
-fn way(from: &Nine, one: usize, to: &Nine, other: usize) -> [f64; 3] {
+fn vector(from: &Nine, one: usize, to: &Nine, other: usize) -> [f64; 3] {
     core::array::from_fn(|c| to[3 * other + c] - from[3 * one + c])
 }
 
 /// Adds the forces of two bonds and the angle between them. Returns their energy.
 fn within(place: &Nine, force: &mut Nine) -> f64 {
-    let bonds = [way(place, 0, place, 1), way(place, 0, place, 2)];
+    let bonds = [vector(place, 0, place, 1), vector(place, 0, place, 2)];
     let lengths = bonds.map(|bond| dot(bond, bond).sqrt());
     let units = [0, 1].map(|of| bonds[of].map(|c| c / lengths[of]));
     let cosine = dot(units[0], units[1]);
@@ -370,7 +370,7 @@ fn within(place: &Nine, force: &mut Nine) -> f64 {
 /// The forces of two molecules on each other, by the nearest images in a box of that edge, and their energy;
 /// `None` beyond the cutoff.
 fn pair(one: &Nine, other: &Nine, edge: f64, cutoff: f64) -> Option<(Nine, Nine, f64)> {
-    let apart = way(one, 0, other, 0);
+    let apart = vector(one, 0, other, 0);
     let image = apart.map(|c| edge * (c / edge).round());
     let apart: [f64; 3] = core::array::from_fn(|c| apart[c] - image[c]);
     let distance = dot(apart, apart).sqrt();
@@ -379,7 +379,7 @@ fn pair(one: &Nine, other: &Nine, edge: f64, cutoff: f64) -> Option<(Nine, Nine,
     }
     let (mut on_one, mut on_other, mut energy) = ([0.0; 9], [0.0; 9], 0.0);
     for (a, b) in (0..9).map(|both| (both / 3, both % 3)) {
-        let between = way(one, a, other, b);
+        let between = vector(one, a, other, b);
         let between: [f64; 3] = core::array::from_fn(|c| between[c] - image[c]);
         let square = dot(between, between);
         let charges = COULOMB * CHARGE[a] * CHARGE[b] / square.sqrt();

@@ -42,17 +42,17 @@ enum By {
 }
 
 /// A call by its caller or by the team.
-fn given<P: Parts>(way: By, call: P) -> P::Output {
-    if matches!(way, By::Team) { on(Team::global(), call) } else { call.whole() }
+fn given<P: Parts>(by: By, call: P) -> P::Output {
+    if matches!(by, By::Team) { on(Team::global(), call) } else { call.whole() }
 }
 
-fn call(routine: Routine, way: By, operands: &mut Operands, alone: &Team) {
+fn call(routine: Routine, by: By, operands: &mut Operands, alone: &Team) {
     let fits = "operands have the extents of their cell";
     let n = operands.n;
     let Operands { a, b, c, .. } = operands;
     if routine == Routine::Lu {
         let a = MatrixMut::columns(c, n, n, n).expect(fits);
-        match way {
+        match by {
             By::Caller => black_box(lu_on(alone, a)),
             By::Team => black_box(lu_on(Team::global(), a)),
             By::Itself => black_box(lu(a)),
@@ -60,51 +60,51 @@ fn call(routine: Routine, way: By, operands: &mut Operands, alone: &Team) {
         return;
     }
     if matches!(routine, Routine::Daxpy | Routine::Ddot) {
-        vectors(routine, way, b, c)
+        vectors(routine, by, b, c)
     } else {
-        matrices(routine, way, n, a, b, c)
+        matrices(routine, by, n, a, b, c)
     }
     .expect(fits);
 }
 
-fn vectors(routine: Routine, way: By, x: &[f64], y: &mut [f64]) -> Result<(), Error> {
-    let (x, itself) = (Vector::from(x), matches!(way, By::Itself));
+fn vectors(routine: Routine, by: By, x: &[f64], y: &mut [f64]) -> Result<(), Error> {
+    let (x, itself) = (Vector::from(x), matches!(by, By::Itself));
     if routine == Routine::Daxpy {
         let y = VectorMut::from(y);
-        return if itself { axpy(1e-9, x, y) } else { Axpy::new(1e-9, x, y).map(|call| given(way, call)) };
+        return if itself { axpy(1e-9, x, y) } else { Axpy::new(1e-9, x, y).map(|call| given(by, call)) };
     }
     let y = Vector::from(&*y);
-    let sum = if itself { dot(x, y) } else { Dot::new(false, x, y).map(|call| given(way, call)) };
+    let sum = if itself { dot(x, y) } else { Dot::new(false, x, y).map(|call| given(by, call)) };
     sum.map(|sum| {
         black_box(sum);
     })
 }
 
-fn matrices(routine: Routine, way: By, n: usize, a: &[f64], b: &[f64], c: &mut [f64]) -> Result<(), Error> {
+fn matrices(routine: Routine, by: By, n: usize, a: &[f64], b: &[f64], c: &mut [f64]) -> Result<(), Error> {
     let a = Matrix::columns(a, n, n, n)?;
-    let (itself, no, diag) = (matches!(way, By::Itself), Trans::No, Diag::Stored);
+    let (itself, no, diag) = (matches!(by, By::Itself), Trans::No, Diag::Stored);
     if matches!(routine, Routine::Dgemv | Routine::Dsymv) {
         let (x, y) = (Vector::from(b), VectorMut::from(c));
         let half = || Triangle::full(Lower, a);
         return match (routine, itself) {
             (Routine::Dgemv, true) => gemv(no, 1.0, a, x, 0.0, y),
-            (Routine::Dgemv, false) => Gemv::new(no, 1.0, a, x, 0.0, y).map(|call| given(way, call)),
+            (Routine::Dgemv, false) => Gemv::new(no, 1.0, a, x, 0.0, y).map(|call| given(by, call)),
             (_, true) => symv(1.0, half()?, x, 0.0, y),
-            (_, false) => Symv::new(false, 1.0, half()?, x, 0.0, y).map(|call| given(way, call)),
+            (_, false) => Symv::new(false, 1.0, half()?, x, 0.0, y).map(|call| given(by, call)),
         };
     }
     let c = MatrixMut::columns(c, n, n, n)?;
     let b = || Matrix::columns(b, n, n, n);
     match (routine, itself) {
         (Routine::Dsymm, true) => symm(Left, Lower, 1.0, a, b()?, 0.0, c),
-        (Routine::Dsymm, false) => Symm::new(false, Left, Lower, 1.0, a, b()?, 0.0, c).map(|call| given(way, call)),
+        (Routine::Dsymm, false) => Symm::new(false, Left, Lower, 1.0, a, b()?, 0.0, c).map(|call| given(by, call)),
         (Routine::Dsyrk, true) => syrk(Lower, no, 1.0, a, 0.0, c),
-        (Routine::Dsyrk, false) => Rank::syrk(Lower, no, 1.0, a, 0.0, c).map(|call| given(way, call)),
+        (Routine::Dsyrk, false) => Rank::syrk(Lower, no, 1.0, a, 0.0, c).map(|call| given(by, call)),
         (Routine::Dtrmm, true) => trmm(Left, Lower, no, diag, 1.0, a, c),
-        (Routine::Dtrmm, false) => Triangular::trmm(Left, Lower, no, diag, 1.0, a, c).map(|call| given(way, call)),
+        (Routine::Dtrmm, false) => Triangular::trmm(Left, Lower, no, diag, 1.0, a, c).map(|call| given(by, call)),
         (Routine::Dtrsm, true) => trsm(Left, Lower, no, diag, 1.0, a, c),
-        (Routine::Dtrsm, false) => Triangular::trsm(Left, Lower, no, diag, 1.0, a, c).map(|call| given(way, call)),
+        (Routine::Dtrsm, false) => Triangular::trsm(Left, Lower, no, diag, 1.0, a, c).map(|call| given(by, call)),
         (_, true) => gemm(no, no, 1.0, a, b()?, 0.0, c),
-        (_, false) => Gemm::new(no, no, 1.0, a, b()?, 0.0, c).map(|call| given(way, call)),
+        (_, false) => Gemm::new(no, no, 1.0, a, b()?, 0.0, c).map(|call| given(by, call)),
     }
 }

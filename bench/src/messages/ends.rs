@@ -16,7 +16,7 @@ pub(super) const OWN_LANES: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errand {
     /// `rounds` rounds by the way of that number, after some that do not count.
-    Rounds { way: usize, pattern: Pattern, rounds: u32 },
+    Rounds { transport: usize, pattern: Pattern, rounds: u32 },
     /// Round trips at that end until rank 0 has enough.
     UntilTold { end: usize },
     /// The rank ends.
@@ -26,20 +26,20 @@ pub(super) enum Errand {
 impl Errand {
     fn words(self) -> [u32; 3] {
         match self {
-            Self::Rounds { way, pattern: Pattern::PingPong, rounds } => [0, way as u32, rounds],
-            Self::Rounds { way, pattern: Pattern::Stream, rounds } => [1, way as u32, rounds],
+            Self::Rounds { transport, pattern: Pattern::PingPong, rounds } => [0, transport as u32, rounds],
+            Self::Rounds { transport, pattern: Pattern::Stream, rounds } => [1, transport as u32, rounds],
             Self::UntilTold { end } => [2, end as u32, 0],
-            Self::Rounds { way, pattern: Pattern::BothWays, rounds } => [3, way as u32, rounds],
+            Self::Rounds { transport, pattern: Pattern::BothWays, rounds } => [3, transport as u32, rounds],
             Self::Leave => [4, 0, 0],
         }
     }
 
     fn of([what, which, rounds]: [u32; 3]) -> Self {
         match what {
-            0 => Self::Rounds { way: which as usize, pattern: Pattern::PingPong, rounds },
-            1 => Self::Rounds { way: which as usize, pattern: Pattern::Stream, rounds },
+            0 => Self::Rounds { transport: which as usize, pattern: Pattern::PingPong, rounds },
+            1 => Self::Rounds { transport: which as usize, pattern: Pattern::Stream, rounds },
             2 => Self::UntilTold { end: which as usize },
-            3 => Self::Rounds { way: which as usize, pattern: Pattern::BothWays, rounds },
+            3 => Self::Rounds { transport: which as usize, pattern: Pattern::BothWays, rounds },
             _ => Self::Leave,
         }
     }
@@ -52,7 +52,7 @@ pub(super) struct Ends<F: Fabric> {
     bare: Bare<F>,
     ends: Vec<Messenger<F>>,
     /// Of [`super::Task::Size`]; the messages' ways have an end each, in that order.
-    pub(super) ways: Vec<Transport>,
+    pub(super) transports: Vec<Transport>,
     from: Vec<u8>,
     into: Vec<u8>,
 }
@@ -62,7 +62,7 @@ impl<F: Fabric> Ends<F> {
     pub(super) fn new(
         lanes: Vec<F>,
         settings: &[Settings],
-        ways: Vec<Transport>,
+        transports: Vec<Transport>,
         bytes: usize,
         until: Nanos,
     ) -> Result<Self, Error> {
@@ -75,7 +75,7 @@ impl<F: Fabric> Ends<F> {
             lanes.zip(settings).map(|(lane, settings)| Messenger::new(lane, *settings)).collect::<Result<_, _>>()?;
         ends.iter().chain([&control]).for_each(|end| end.set_deadline(until));
         // Different on both sides, and written to: pages that were never written are all the same one.
-        Ok(Self { control, bare, ends, ways, from: vec![1; bytes.max(8)], into: vec![2; bytes.max(8)] })
+        Ok(Self { control, bare, ends, transports, from: vec![1; bytes.max(8)], into: vec![2; bytes.max(8)] })
     }
 
     pub(super) fn rank(&self) -> u32 {
@@ -154,7 +154,7 @@ impl<F: Fabric> Ends<F> {
     /// time is up.
     pub(super) fn round_trips(&self, end: usize, span: Nanos, mut each: impl FnMut(Nanos)) -> Result<(), Error> {
         let end_of = &self.ends[end];
-        let trip = |more: u64| {
+        let round_trip = |more: u64| {
             let mut back = [0; 8];
             block_on(async {
                 send(end_of, &more.to_le_bytes()).await?;
@@ -162,25 +162,25 @@ impl<F: Fabric> Ends<F> {
             })
         };
         // Rank 1 wakes up.
-        (0..3).try_for_each(|_| trip(1))?;
+        (0..3).try_for_each(|_| round_trip(1))?;
         let mut last = clock::now();
         let until = last + span;
         while last < until {
-            trip(1)?;
+            round_trip(1)?;
             let now = clock::now();
             each(now - last);
             last = now;
         }
-        trip(0)
+        round_trip(0)
     }
 
     /// A rank's part of [`Errand::Rounds`]: how long it took, and this thread's processor time.
     pub(super) fn run(&mut self, errand: Errand, bytes: usize) -> Result<(Nanos, Nanos), Error> {
-        let Errand::Rounds { way, pattern, rounds } = errand else { return Ok((Nanos::ZERO, Nanos::ZERO)) };
+        let Errand::Rounds { transport, pattern, rounds } = errand else { return Ok((Nanos::ZERO, Nanos::ZERO)) };
         let (from, mut into) = (std::mem::take(&mut self.from), std::mem::take(&mut self.into));
-        let end = self.some(way, pattern, rounds / 8 + 1, &from[..bytes], &mut into[..bytes]).and_then(|()| {
+        let end = self.some(transport, pattern, rounds / 8 + 1, &from[..bytes], &mut into[..bytes]).and_then(|()| {
             let began = (clock::now(), usage::thread_cpu());
-            self.some(way, pattern, rounds, &from[..bytes], &mut into[..bytes])?;
+            self.some(transport, pattern, rounds, &from[..bytes], &mut into[..bytes])?;
             Ok((clock::now() - began.0, usage::thread_cpu() - began.1))
         });
         (self.from, self.into) = (from, into);
@@ -188,9 +188,9 @@ impl<F: Fabric> Ends<F> {
     }
 
     fn some(&self, number: usize, pattern: Pattern, rounds: u32, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
-        let way = self.ways[number];
-        let end = || &self.ends[self.ways[..number].iter().filter(|way| way.is_message()).count()];
-        match (way, pattern) {
+        let transport = self.transports[number];
+        let end = || &self.ends[self.transports[..number].iter().filter(|transport| transport.is_message()).count()];
+        match (transport, pattern) {
             (Transport::Memcpy, _) => {
                 (0..if self.rank() == 0 { rounds } else { 0 }).for_each(|_| {
                     std::hint::black_box(&mut *into).copy_from_slice(std::hint::black_box(from));
@@ -198,13 +198,13 @@ impl<F: Fabric> Ends<F> {
                 Ok(())
             }
             (Transport::ReadAlone | Transport::ReadHelped, _) => {
-                self.bare.reads(rounds, from, into, way == Transport::ReadHelped)
+                self.bare.reads(rounds, from, into, transport == Transport::ReadHelped)
             }
             (Transport::Frames | Transport::InPlace, Pattern::PingPong) => {
-                self.bare.frames(rounds, from, into, way == Transport::Frames)
+                self.bare.frames(rounds, from, into, transport == Transport::Frames)
             }
             (Transport::Frames | Transport::InPlace, Pattern::Stream) => {
-                self.bare.many_frames(rounds, from, into, way == Transport::Frames)
+                self.bare.many_frames(rounds, from, into, transport == Transport::Frames)
             }
             (_, Pattern::PingPong) => block_on(ping_pong(end(), rounds, from, into)),
             (_, Pattern::Stream) => block_on(stream(end(), rounds, from, into)),
@@ -299,8 +299,8 @@ pub(super) async fn echo<F: Fabric>(end: &Messenger<F>) -> Result<(), Error> {
 const ROUNDS: (u32, u32) = (200_000, 16);
 
 /// Which of them there are on such a fabric.
-pub(super) fn possible(ways: &[Transport], bytes: usize, limits: &Limits) -> Vec<Transport> {
-    ways.iter().copied().filter(|way| way.takes(bytes, limits)).collect()
+pub(super) fn possible(transports: &[Transport], bytes: usize, limits: &Limits) -> Vec<Transport> {
+    transports.iter().copied().filter(|transport| transport.takes(bytes, limits)).collect()
 }
 
 /// Rank 0's part.
@@ -310,13 +310,18 @@ pub(super) fn measure_sizes<F: Fabric>(
     (batches, batch_ns): (u32, u64),
     answer: &mut Answer,
 ) -> Result<(), Error> {
-    let series: Vec<(usize, Pattern)> =
-        ends.ways.iter().enumerate().flat_map(|(way, of)| of.patterns().iter().map(move |&pattern| (way, pattern))).collect();
-    let mut timed: Vec<Timed> = series.iter().map(|&(way, pattern)| Timed::none(ends.ways[way], pattern)).collect();
+    let series: Vec<(usize, Pattern)> = ends
+        .transports
+        .iter()
+        .enumerate()
+        .flat_map(|(transport, of)| of.patterns().iter().map(move |&pattern| (transport, pattern)))
+        .collect();
+    let mut timed: Vec<Timed> =
+        series.iter().map(|&(transport, pattern)| Timed::none(ends.transports[transport], pattern)).collect();
     let mut rounds = Vec::new();
-    for &(way, pattern) in &series {
-        let mut guess = Timed::none(ends.ways[way], pattern);
-        batch(ends, (way, pattern), ROUNDS.1, bytes, &mut guess)?;
+    for &(transport, pattern) in &series {
+        let mut guess = Timed::none(ends.transports[transport], pattern);
+        batch(ends, (transport, pattern), ROUNDS.1, bytes, &mut guess)?;
         let one = (guess.wall_ns / u64::from(ROUNDS.1)).max(1);
         rounds.push((batch_ns / one).clamp(4, ROUNDS.0.into()) as u32);
     }
@@ -326,9 +331,9 @@ pub(super) fn measure_sizes<F: Fabric>(
             batch(ends, series[i], rounds[i], bytes, &mut timed[i])?;
         }
     }
-    for (end, way) in ends.ways.iter().filter(|way| way.is_message()).enumerate() {
+    for (end, transport) in ends.transports.iter().filter(|transport| transport.is_message()).enumerate() {
         let waits = Some(ends.waits(end));
-        timed.iter_mut().filter(|timed| timed.way == *way).for_each(|timed| timed.waits = waits);
+        timed.iter_mut().filter(|timed| timed.transport == *transport).for_each(|timed| timed.waits = waits);
     }
     answer.sizes = timed;
     Ok(())
@@ -336,16 +341,16 @@ pub(super) fn measure_sizes<F: Fabric>(
 
 fn batch<F: Fabric>(
     ends: &mut Ends<F>,
-    (way, pattern): (usize, Pattern),
+    (transport, pattern): (usize, Pattern),
     rounds: u32,
     bytes: usize,
     timed: &mut Timed,
 ) -> Result<(), Error> {
-    let errand = Errand::Rounds { way, pattern, rounds };
+    let errand = Errand::Rounds { transport, pattern, rounds };
     ends.ask(errand)?;
     let (took, here) = ends.run(errand, bytes)?;
     let there = ends.spent_there()?;
-    let halves = if pattern == Pattern::PingPong && timed.way != Transport::Memcpy { 2.0 } else { 1.0 };
+    let halves = if pattern == Pattern::PingPong && timed.transport != Transport::Memcpy { 2.0 } else { 1.0 };
     timed.ns.push(took.0 as f64 / f64::from(rounds) / halves);
     timed.cpu_ns = [timed.cpu_ns[0] + here.0, timed.cpu_ns[1] + there.0];
     timed.wall_ns += took.0;
@@ -353,8 +358,8 @@ fn batch<F: Fabric>(
 }
 
 impl Timed {
-    fn none(way: Transport, pattern: Pattern) -> Self {
-        Self { way, pattern, ns: vec![], cpu_ns: [0; 2], wall_ns: 0, waits: None }
+    fn none(transport: Transport, pattern: Pattern) -> Self {
+        Self { transport, pattern, ns: vec![], cpu_ns: [0; 2], wall_ns: 0, waits: None }
     }
 }
 
@@ -364,7 +369,7 @@ mod tests {
 
     #[test]
     fn an_errand_is_read_as_it_was_sent() {
-        let rounds = |pattern| Errand::Rounds { way: 3, pattern, rounds: 77 };
+        let rounds = |pattern| Errand::Rounds { transport: 3, pattern, rounds: 77 };
         for errand in [
             rounds(Pattern::PingPong),
             rounds(Pattern::Stream),

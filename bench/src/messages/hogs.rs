@@ -75,16 +75,16 @@ fn cell<F: Fabric>(
 ) -> Result<(), Error> {
     ends.ask(Errand::UntilTold { end })?;
     let (speed, began) = (Speed::of(segment, hogs), foregather_host::usage::thread_cpu());
-    let (mut trips, mut took) = (0_u64, 0);
-    ends.round_trips(end, span, |trip| {
-        trips += 1;
-        took += trip.0;
-        cells.halves.saturating_record((trip.0 / 2).max(1));
+    let (mut round_trips, mut took) = (0_u64, 0);
+    ends.round_trips(end, span, |round_trip| {
+        round_trips += 1;
+        took += round_trip.0;
+        cells.halves.saturating_record((round_trip.0 / 2).max(1));
     })?;
     cells.speeds.push(speed.per_s());
     cells.cpu_ns[0] += (foregather_host::usage::thread_cpu() - began).0;
     cells.cpu_ns[1] += ends.spent_there()?.0;
-    cells.rates.push(trips as f64 * 1e9 / took.max(1) as f64);
+    cells.rates.push(round_trips as f64 * 1e9 / took.max(1) as f64);
     cells.wall_ns += took;
     Ok(())
 }

@@ -58,7 +58,8 @@ pub enum Task {
         /// Bytes of a message.
         bytes: usize,
         /// The transports; those that do not support this size or this machine are skipped.
-        ways: Vec<Transport>,
+        #[serde(rename = "ways")]
+        transports: Vec<Transport>,
         /// How often each is measured, in turn.
         batches: u32,
         /// About how long each batch takes.
@@ -96,7 +97,7 @@ impl MessageCell {
     fn bound(&self) -> Nanos {
         // Each transport has at most three patterns.
         let ought = match &self.task {
-            Task::Size { ways, batches, batch_ns, .. } => 3 * ways.len() as u64 * u64::from(*batches) * batch_ns,
+            Task::Size { transports, batches, batch_ns, .. } => 3 * transports.len() as u64 * u64::from(*batches) * batch_ns,
             Task::Hogs { policies, cells, cell_ns, .. } => (policies.len() as u64 + 1) * u64::from(*cells) * cell_ns,
         };
         Nanos(3 * ought) + GRACE
@@ -146,7 +147,8 @@ pub struct Waits {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
     /// The transport.
-    pub way: Transport,
+    #[serde(rename = "way")]
+    pub transport: Transport,
     /// The pattern.
     pub pattern: Pattern,
     /// For each batch, the time of half a round trip, or of one message of a stream.

@@ -13,10 +13,10 @@ fn plan(task: Task) -> MessageCell {
 #[test]
 fn every_way_gives_every_batch_in_its_patterns() {
     for bytes in [1, 64, 4_096, 70_000] {
-        let ways = Transport::ALL.to_vec();
-        let answer = run(&plan(Task::Size { bytes, ways, batches: 2, batch_ns: 20_000 })).unwrap();
-        let found: Vec<(Transport, Pattern)> = answer.sizes.iter().map(|timed| (timed.way, timed.pattern)).collect();
-        let has = |way, pattern| found.contains(&(way, pattern));
+        let transports = Transport::ALL.to_vec();
+        let answer = run(&plan(Task::Size { bytes, transports, batches: 2, batch_ns: 20_000 })).unwrap();
+        let found: Vec<(Transport, Pattern)> = answer.sizes.iter().map(|timed| (timed.transport, timed.pattern)).collect();
+        let has = |transport, pattern| found.contains(&(transport, pattern));
         assert!(
             has(Transport::Chosen, Pattern::PingPong)
                 && has(Transport::Chosen, Pattern::Stream)
@@ -27,7 +27,7 @@ fn every_way_gives_every_batch_in_its_patterns() {
         for timed in &answer.sizes {
             assert!(timed.ns.len() == 2 && timed.ns.iter().all(|&ns| ns > 0.0), "{timed:?}");
             let waits = timed.waits.map(|waits| waits.first_look + waits.spun + waits.yielded + waits.slept);
-            assert_eq!(waits.is_some(), timed.way.is_message(), "{timed:?}");
+            assert_eq!(waits.is_some(), timed.transport.is_message(), "{timed:?}");
         }
     }
 }
@@ -57,7 +57,7 @@ fn an_unknown_policy_is_an_error_that_names_it() {
 
 #[test]
 fn a_cell_is_read_as_it_was_written() {
-    let plan = plan(Task::Size { bytes: 8, ways: Transport::ALL.to_vec(), batches: 3, batch_ns: 9 });
+    let plan = plan(Task::Size { bytes: 8, transports: Transport::ALL.to_vec(), batches: 3, batch_ns: 9 });
     assert_eq!(MessageCell::from_arg(&plan.to_arg()).unwrap(), plan);
     assert!(MessageCell::from_arg("{}").is_err());
 }

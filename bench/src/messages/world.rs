@@ -53,7 +53,7 @@ impl MessageCell {
     /// Lanes besides those that every rank has.
     fn ends(&self) -> u32 {
         match &self.task {
-            Task::Size { ways, .. } => ways.iter().filter(|way| way.is_message()).count() as u32,
+            Task::Size { transports, .. } => transports.iter().filter(|transport| transport.is_message()).count() as u32,
             Task::Hogs { policies, .. } => policies.len() as u32,
         }
     }
@@ -163,10 +163,11 @@ pub(super) fn rank_of<F: Fabric>(plan: &MessageCell, lanes: Vec<F>, segment: &Se
     let rank = lanes.first().map_or(0, |lane| lane.here().rank);
     let limits = lanes.first().map(|lane| lane.limits()).ok_or_else(|| strange("lanes".to_owned()))?;
     match &plan.task {
-        Task::Size { bytes, ways, batches, batch_ns } => {
-            let ways = possible(ways, *bytes, &limits);
-            let settings: Vec<Settings> = ways.iter().filter(|way| way.is_message()).map(|way| way.settings()).collect();
-            let mut ends = Ends::new(lanes, &settings, ways, *bytes, until)?;
+        Task::Size { bytes, transports, batches, batch_ns } => {
+            let transports = possible(transports, *bytes, &limits);
+            let settings: Vec<Settings> =
+                transports.iter().filter(|transport| transport.is_message()).map(|transport| transport.settings()).collect();
+            let mut ends = Ends::new(lanes, &settings, transports, *bytes, until)?;
             ends.greet()?;
             if rank == 1 {
                 return ends.serve(*bytes).map(|()| answer);

@@ -254,14 +254,14 @@ pub(super) struct Measured {
 }
 
 pub(super) fn master(setup: &Setup, board: &Board, link: &dyn Link) -> Result<Measured, Error> {
-    let trip = |round| {
+    let round_trip = |round| {
         let began = clock::cycles();
         link.ping(round)?;
         link.await_pong(round)?;
         Ok::<_, Error>(clock::cycles().saturating_sub(began))
     };
     for round in 1..=WARM_UP {
-        trip(round)?;
+        round_trip(round)?;
     }
     let mut cycles = Vec::with_capacity(setup.runs.min(1 << 20) as usize);
     let mut cpus = BTreeMap::new();
@@ -271,7 +271,7 @@ pub(super) fn master(setup: &Setup, board: &Board, link: &dyn Link) -> Result<Me
     while cycles.len() < setup.runs as usize && clock::now() < until && !interrupt::requested() {
         idle(setup.gap);
         round = round.wrapping_add(1);
-        cycles.push(trip(round)?);
+        cycles.push(round_trip(round)?);
         *cpus.entry(affinity::current()).or_insert(0) += 1;
     }
     let (cpu_time, after) = (usage::thread_cpu() - cpu_time, usage::thread_switches());

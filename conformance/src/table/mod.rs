@@ -5,10 +5,10 @@
 //! everything else may.
 
 mod chooser;
-mod seat;
+mod lane;
 
 pub use chooser::Chooser;
-pub use seat::{Chair, Seat};
+pub use lane::{Chair, TableLane};
 
 use core::cell::{Cell, RefCell};
 use core::pin::Pin;
@@ -109,8 +109,8 @@ impl Table {
     }
 
     /// A lane's end.
-    pub fn seat(&self, rank: Rank, lane: u32) -> Seat<'_> {
-        Seat::new(self, Address { rank, lane })
+    pub fn lane(&self, rank: Rank, lane: u32) -> TableLane<'_> {
+        TableLane::new(self, Address { rank, lane })
     }
 
     /// Gives the chooser back, to go on to the next order.

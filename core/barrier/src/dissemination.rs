@@ -35,16 +35,16 @@ pub async fn dissemination_by<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), E
     }
     let (mut slot, mut stride) = (0, 1);
     while stride < u64::from(endpoint.size()) {
-        let mut way = 0;
-        while way < k && signals(endpoint, way, stride) {
-            endpoint.signal(around(endpoint, u64::from(way + 1) * stride), slot + way).await?;
-            way += 1;
+        let mut partner = 0;
+        while partner < k && signals(endpoint, partner, stride) {
+            endpoint.signal(around(endpoint, u64::from(partner + 1) * stride), slot + partner).await?;
+            partner += 1;
         }
-        way = 0;
-        while way < k && signals(endpoint, way, stride) {
-            let back = u64::from(endpoint.size()) - u64::from(way + 1) * stride;
-            endpoint.wait_from(around(endpoint, back), slot + way).await?;
-            way += 1;
+        partner = 0;
+        while partner < k && signals(endpoint, partner, stride) {
+            let back = u64::from(endpoint.size()) - u64::from(partner + 1) * stride;
+            endpoint.wait_from(around(endpoint, back), slot + partner).await?;
+            partner += 1;
         }
         slot += k;
         stride *= u64::from(k) + 1;
@@ -60,6 +60,6 @@ fn around(endpoint: &impl Endpoint, distance: u64) -> Rank {
 
 /// Returns whether the signal goes less than once around the ring.
 #[inline]
-fn signals(endpoint: &impl Endpoint, way: u32, stride: u64) -> bool {
-    u64::from(way + 1) * stride < u64::from(endpoint.size())
+fn signals(endpoint: &impl Endpoint, partner: u32, stride: u64) -> bool {
+    u64::from(partner + 1) * stride < u64::from(endpoint.size())
 }

@@ -104,13 +104,13 @@ impl Slack {
     }
 
     #[must_use]
-    fn after(self, way: Nanos) -> Self {
-        let (parts, late) = (self.parts, way > self.get());
+    fn after(self, latency: Nanos) -> Self {
+        let (parts, late) = (self.parts, latency > self.get());
         let later = self.later << 1 | u8::from(late);
         let next = match late {
             false => parts - parts / Self::PARTS,
             true if later.count_ones() >= 3 => 2 * parts,
-            true if way > Self::MOST => parts,
+            true if latency > Self::MOST => parts,
             true => parts + parts / 8,
         };
         Self { parts: next.clamp(Self::LEAST.0 * Self::PARTS, Self::MOST.0 * Self::PARTS), later }
@@ -148,8 +148,8 @@ impl<C: Cpu> BarrierMember<C> {
     /// # Errors
     /// As [`BarrierMember::wait`].
     pub async fn harmonize_adapted(&mut self) -> Result<Punctual, Error> {
-        let (punctual, way) = self.leave_together(self.slack.get()).await?;
-        self.slack = self.slack.after(way);
+        let (punctual, latency) = self.leave_together(self.slack.get()).await?;
+        self.slack = self.slack.after(latency);
         Ok(punctual)
     }
 
@@ -197,9 +197,9 @@ mod tests {
     fn adapted(rare: u32, episodes: u32) -> (Nanos, u32) {
         let (mut slack, mut later) = (Slack::new(), 0);
         for episode in 1..=episodes {
-            let way = if episode % rare == 0 { Nanos::from_ms(4) } else { Nanos(1_000 + u64::from(episode) * 7_919 % 64) };
-            later += u32::from(way > slack.get());
-            slack = slack.after(way);
+            let latency = if episode % rare == 0 { Nanos::from_ms(4) } else { Nanos(1_000 + u64::from(episode) * 7_919 % 64) };
+            later += u32::from(latency > slack.get());
+            slack = slack.after(latency);
         }
         (slack.get(), later)
     }

@@ -64,9 +64,9 @@ fn batch(waits: u32, mut wait: impl FnMut()) -> WaitCost {
 }
 
 /// Runs pairs of batches on a thread for each seat, and prints their medians. Returns that of the ratios.
-fn beside<S: Send>(what: &str, waits: u32, seats: Vec<S>, rust: fn(&mut S), c: fn(&mut S)) -> f64 {
+fn beside<S: Send>(what: &str, waits: u32, members: Vec<S>, rust: fn(&mut S), c: fn(&mut S)) -> f64 {
     let cpus = affinity::allowed();
-    let body = |rank: usize, mut seat: S| {
+    let body = |rank: usize, mut member: S| {
         if let Some(&cpu) = cpus.get(rank) {
             let _ = affinity::pin(cpu);
         }
@@ -74,19 +74,20 @@ fn beside<S: Send>(what: &str, waits: u32, seats: Vec<S>, rust: fn(&mut S), c: f
             let (mut by_rust, mut by_c) = Default::default();
             for which in [at, at + 1] {
                 match which % 2 {
-                    0 => by_rust = batch(waits, || rust(&mut seat)),
-                    _ => by_c = batch(waits, || c(&mut seat)),
+                    0 => by_rust = batch(waits, || rust(&mut member)),
+                    _ => by_c = batch(waits, || c(&mut member)),
                 }
             }
             (by_rust, by_c)
         };
         // The first pair warms up.
         let pairs: Vec<(WaitCost, WaitCost)> = (0..=PAIRS).map(pair).skip(1).collect();
-        (pairs, seat)
+        (pairs, member)
     };
     let body = &body;
     let pairs = thread::scope(|threads| {
-        let running: Vec<_> = seats.into_iter().enumerate().map(|(rank, seat)| threads.spawn(move || body(rank, seat))).collect();
+        let running: Vec<_> =
+            members.into_iter().enumerate().map(|(rank, member)| threads.spawn(move || body(rank, member))).collect();
         // Seats are dropped when all threads have ended: a member that goes ends the waits of the others.
         let ended: Vec<_> = running.into_iter().map(|thread| thread.join().expect("it does not panic")).collect();
         ended.into_iter().next().expect("there is a thread").0
@@ -128,14 +129,14 @@ fn main() -> ExitCode {
     for (threads, waits) in WAITS {
         let barrier = Barrier::new(threads);
         let [handle] = handles(&library, "fg_barrier_create_of", "fg_barrier_wait", threads as u32);
-        let seats = (0..threads).map(|_| (&barrier, handle)).collect();
-        let by_rust = |seat: &mut (&Barrier, Waiting)| _ = seat.0.wait().expect("all come");
-        ratios.push(beside(&format!("barrier of {threads}"), waits, seats, by_rust, |seat| seat.1.wait()));
+        let members = (0..threads).map(|_| (&barrier, handle)).collect();
+        let by_rust = |member: &mut (&Barrier, Waiting)| _ = member.0.wait().expect("all come");
+        ratios.push(beside(&format!("barrier of {threads}"), waits, members, by_rust, |member| member.1.wait()));
 
         let handles: [Waiting; 2] = handles(&library, "fg_barrier_members_of", "fg_barrier_member_wait", threads as u32);
-        let seats = Barrier::new(threads).members().zip(handles).collect();
-        let by_rust = |seat: &mut (Member, Waiting)| _ = seat.0.wait().expect("all come");
-        ratios.push(beside(&format!("members of {threads}"), waits, seats, by_rust, |seat| seat.1.wait()));
+        let members = Barrier::new(threads).members().zip(handles).collect();
+        let by_rust = |member: &mut (Member, Waiting)| _ = member.0.wait().expect("all come");
+        ratios.push(beside(&format!("members of {threads}"), waits, members, by_rust, |member| member.1.wait()));
     }
     let checks = arguments.iter().any(|argument| argument == "--check");
     if checks && ratios.iter().any(|&ratio| ratio > LIMIT) { ExitCode::FAILURE } else { ExitCode::SUCCESS }

@@ -52,20 +52,20 @@ pub(crate) fn run() {
 }
 
 /// Times a batch. Threads are started again for each batch, and their start is not timed.
-fn batch<S: Send>(seats: Vec<S>, waits: u32, wait: impl Fn(&mut S) + Sync) -> Cost {
-    let (ready, wait) = (std::sync::Barrier::new(seats.len()), &wait);
+fn batch<S: Send>(members: Vec<S>, waits: u32, wait: impl Fn(&mut S) + Sync) -> Cost {
+    let (ready, wait) = (std::sync::Barrier::new(members.len()), &wait);
     let mut costs: Vec<Cost> = thread::scope(|threads| {
         let ready = &ready;
-        let body = move |mut seat: S| {
+        let body = move |mut member: S| {
             for _ in 0..waits / 20 {
-                wait(&mut seat);
+                wait(&mut member);
             }
             ready.wait();
-            let cost = timed(waits, || (0..waits).for_each(|_| wait(&mut seat)));
+            let cost = timed(waits, || (0..waits).for_each(|_| wait(&mut member)));
             ready.wait();
-            (cost, seat)
+            (cost, member)
         };
-        let running: Vec<_> = seats.into_iter().map(|seat| threads.spawn(move || body(seat))).collect();
+        let running: Vec<_> = members.into_iter().map(|member| threads.spawn(move || body(member))).collect();
         // Members are dropped after all threads have ended, because dropping one fails the waits of the
         // others.
         let ended: Vec<_> = running.into_iter().map(|thread| thread.join().expect("it does not panic")).collect();
@@ -78,17 +78,17 @@ fn rows(what: &str, rounds: usize, threads: usize, waits: u32) {
     let shared = || vec![(); threads];
     let mut engine = || {
         let group = Group::<Thread>::new(Algorithm::Central, threads as u32).expect("it takes any size");
-        let seats: Vec<BarrierMember<Thread>> =
+        let members: Vec<BarrierMember<Thread>> =
             (0..threads as u32).map(|rank| group.join(Thread::current(), rank).expect("each rank joins once")).collect();
-        batch(seats, waits, |member| block_on(member.wait()).expect("all come"))
+        batch(members, waits, |member| block_on(member.wait()).expect("all come"))
     };
     let mut door = || {
         let barrier = Barrier::new(threads);
         batch(shared(), waits, |()| _ = barrier.wait().expect("all come"))
     };
     let mut members = || {
-        let seats: Vec<Member> = Barrier::new(threads).members().collect();
-        batch(seats, waits, |member| _ = member.wait().expect("all come"))
+        let members: Vec<Member> = Barrier::new(threads).members().collect();
+        batch(members, waits, |member| _ = member.wait().expect("all come"))
     };
     let mut std = || {
         let barrier = std::sync::Barrier::new(threads);

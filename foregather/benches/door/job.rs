@@ -42,9 +42,9 @@ fn pairs() -> Result<Vec<(Cost, Cost)>, Error> {
 }
 
 /// Returns the cost of one round trip.
-fn batch(trip: impl Fn() -> Result<(), Error>) -> Result<Cost, Error> {
+fn batch(round_trip: impl Fn() -> Result<(), Error>) -> Result<Cost, Error> {
     let mut ended = Ok(());
-    let cost = timed(TRIPS, || ended = (0..TRIPS).try_for_each(|_| trip()));
+    let cost = timed(TRIPS, || ended = (0..TRIPS).try_for_each(|_| round_trip()));
     ended.map(|()| cost)
 }
 

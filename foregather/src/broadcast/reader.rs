@@ -1,6 +1,6 @@
 //! The reading end of a queue.
 use super::{QueueMemory, deadline_of};
-use crate::seated::Seated;
+use crate::seated::RankHandle;
 use core::time::Duration;
 use foregather_machine::{Error, Nanos, SharedBytes, block_on};
 use foregather_message::broadcast::{BroadcastReader, WRITER};
@@ -10,21 +10,28 @@ use std::sync::Arc;
 
 /// A reading end of a [`Broadcast`](crate::Broadcast). After it is dropped, the writer no longer waits for
 /// it.
-pub struct Reader(Seated<BroadcastReader<Process, SharedBytes>>);
+pub struct Reader(RankHandle<BroadcastReader<Process, SharedBytes>>);
 
 impl Reader {
     pub(super) fn new(shared: &Arc<QueueMemory>, rank: u32) -> Result<Self, Error> {
         let writer = WRITER..WRITER + 1;
         let ring = &shared.ring;
-        Seated::new(super::WHAT, &shared.seats, rank, writer, |cpu, policy| ring.reader(cpu, rank, policy), BroadcastReader::fail)
-            .map(Self)
+        RankHandle::new(
+            super::WHAT,
+            &shared.seats,
+            rank,
+            writer,
+            |cpu, policy| ring.reader(cpu, rank, policy),
+            BroadcastReader::fail,
+        )
+        .map(Self)
     }
 
     pub(super) fn replace(shared: &Arc<QueueMemory>, rank: u32) -> Result<Self, Error> {
         let writer = WRITER..WRITER + 1;
         let ring = &shared.ring;
         let make = |cpu, policy| ring.replace(cpu, rank, policy);
-        Seated::after(super::WHAT, &shared.seats, (rank, shared.lock()), writer, make, BroadcastReader::fail).map(Self)
+        RankHandle::after(super::WHAT, &shared.seats, (rank, shared.lock()), writer, make, BroadcastReader::fail).map(Self)
     }
 
     /// Waits for the next message and returns it.

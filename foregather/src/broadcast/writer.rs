@@ -1,6 +1,6 @@
 //! The writing end of a queue.
 use super::{QueueMemory, deadline_of};
-use crate::seated::Seated;
+use crate::seated::RankHandle;
 use core::time::Duration;
 use foregather_machine::{Cause, Error, Nanos, SharedBytes, block_on};
 use foregather_message::broadcast::{BroadcastWriter, WRITER};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The only writing end of a [`Broadcast`](crate::Broadcast). Dropping it closes the queue: readers receive
 /// all messages that were sent, and then `Cause::Closed`.
 pub struct Writer {
-    end: Seated<BroadcastWriter<Process, SharedBytes>>,
+    end: RankHandle<BroadcastWriter<Process, SharedBytes>>,
     /// The loss of a reader that no call has returned yet.
     loss: Option<Error>,
 }
@@ -21,7 +21,7 @@ impl Writer {
         let readers = 1..shared.ring.readers() + 1;
         let ring = &shared.ring;
         let make = |cpu, policy| ring.writer(cpu, policy);
-        let end = Seated::new(super::WHAT, &shared.seats, WRITER, readers, make, BroadcastWriter::fail)?;
+        let end = RankHandle::new(super::WHAT, &shared.seats, WRITER, readers, make, BroadcastWriter::fail)?;
         Ok(Self { end, loss: None })
     }
 

@@ -39,24 +39,24 @@ impl Repetition<'_> {
     /// If the program cannot be started, or a folder not copied.
     pub(crate) fn run(
         &self,
-        ways: usize,
+        variants: usize,
         command: &dyn Fn(usize) -> Command,
         mut step: impl FnMut(usize),
     ) -> Result<Vec<Vec<ProgramRun>>> {
         let mut random = SplitMix(clock::now().0);
-        let mut runs: Vec<Vec<ProgramRun>> = (0..ways).map(|_| Vec::new()).collect();
+        let mut runs: Vec<Vec<ProgramRun>> = (0..variants).map(|_| Vec::new()).collect();
         for _ in 0..=self.rounds {
-            let mut order: Vec<usize> = (0..ways).collect();
-            (1..ways).rev().for_each(|last| order.swap(last, random.below(last as u64 + 1) as usize));
+            let mut order: Vec<usize> = (0..variants).collect();
+            (1..variants).rev().for_each(|last| order.swap(last, random.below(last as u64 + 1) as usize));
             let round: Result<Vec<(usize, ProgramRun)>> = order
                 .into_iter()
-                .map(|way| {
-                    step(way);
-                    Ok((way, self.once(command(way))?))
+                .map(|variant| {
+                    step(variant);
+                    Ok((variant, self.once(command(variant))?))
                 })
                 .collect();
             match round {
-                Ok(round) => round.into_iter().for_each(|(way, run)| runs[way].push(run)),
+                Ok(round) => round.into_iter().for_each(|(variant, run)| runs[variant].push(run)),
                 Err(_) if interrupt::requested() => break,
                 Err(error) => return Err(error),
             }

@@ -64,7 +64,7 @@ impl Experiment for Messages {
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let cpus = affinity::allowed();
         let mut notes = vec![];
-        let ways = ways(self, cpus.len(), &mut notes)?;
+        let transports = transports(self, cpus.len(), &mut notes)?;
         let policies = policies(self)?;
         let world = match (self.world, self.fabric.as_str()) {
             (RankWorld::Thread, "shm") => World::Thread,
@@ -75,7 +75,7 @@ impl Experiment for Messages {
         };
         let cpus = [cpus[0], cpus[1 % cpus.len()]];
         let cell = |task| MessageCell { world: world.clone(), cpus, task };
-        let cells: Vec<MessageCell> = tasks(self, &ways, &policies).into_iter().map(cell).collect();
+        let cells: Vec<MessageCell> = tasks(self, &transports, &policies).into_iter().map(cell).collect();
         machine_file::load_or_measure()?;
         let mut matrix = Matrix::new(self.name(), cells.len(), 1, Order::Alternating, quiet);
         matrix.found.notes = notes;
@@ -98,8 +98,8 @@ impl Experiment for Messages {
 }
 
 /// The ways that are asked for; on one processor none that spins.
-fn ways(options: &Messages, cpus: usize, notes: &mut Vec<String>) -> Result<Vec<Transport>> {
-    let mut ways = match &options.ways {
+fn transports(options: &Messages, cpus: usize, notes: &mut Vec<String>) -> Result<Vec<Transport>> {
+    let mut transports = match &options.transports {
         Some(names) => {
             let known = |name: &str| Transport::parse(name.trim()).map_err(|error| anyhow!("--ways: {error}"));
             names.split(',').map(known).collect::<Result<_>>()?
@@ -107,13 +107,13 @@ fn ways(options: &Messages, cpus: usize, notes: &mut Vec<String>) -> Result<Vec<
         None => Transport::ALL.to_vec(),
     };
     if cpus < 2 {
-        ways.retain(|way| way.is_message() || *way == Transport::Memcpy);
+        transports.retain(|transport| transport.is_message() || *transport == Transport::Memcpy);
         notes.push("both ranks share a processor, since this process may use only one: no yardsticks that spin".into());
     }
-    if ways.is_empty() {
+    if transports.is_empty() {
         bail!("none of these ways can be measured on one processor: add chosen, buffered or direct");
     }
-    Ok(ways)
+    Ok(transports)
 }
 
 fn policies(options: &Messages) -> Result<Vec<String>> {
@@ -122,13 +122,13 @@ fn policies(options: &Messages) -> Result<Vec<String>> {
     names.split(',').map(known).collect::<Result<_, _>>().context("--policies")
 }
 
-fn tasks(options: &Messages, ways: &[Transport], policies: &[String]) -> Vec<Task> {
+fn tasks(options: &Messages, transports: &[Transport], policies: &[String]) -> Vec<Task> {
     let usual: &[usize] = if options.quick { &QUICK_BYTES } else { &BYTES };
     let asked: Vec<usize> = options.sizes.iter().map(|&bytes| bytes as usize).collect();
     let sizes = if asked.is_empty() { usual } else { &asked };
     let (batches, batch) = if options.quick { QUICK_BATCHES } else { BATCHES };
     let batches = options.batches.unwrap_or(batches);
-    let of_size = |&bytes: &usize| Task::Size { bytes, ways: ways.to_vec(), batches, batch_ns: batch.0 };
+    let of_size = |&bytes: &usize| Task::Size { bytes, transports: transports.to_vec(), batches, batch_ns: batch.0 };
     let cell = options.ms.map_or(if options.quick { QUICK_CELL } else { CELL }, Nanos::from_ms);
     let beside = |per_cpu: u32| Task::Hogs {
         policies: policies.to_vec(),
@@ -165,7 +165,7 @@ fn measurements(cell: &MessageCell, answer: &Answer) -> Vec<Measurement> {
     };
     match cell.task {
         Task::Size { bytes, .. } => {
-            let one = |timed: &Timed| of_way(&world, bytes, timed, answer);
+            let one = |timed: &Timed| of_transport(&world, bytes, timed, answer);
             answer.sizes.iter().map(one).collect()
         }
         Task::Hogs { per_cpu, within, .. } => {
@@ -188,26 +188,26 @@ pub(super) fn of_turns(cell: &MessageCell, answers: Vec<Answer>) -> Vec<Measurem
     together.map_or(vec![], |answer| measurements(cell, &answer))
 }
 
-fn of_way(world: &str, bytes: usize, timed: &Timed, answer: &Answer) -> Measurement {
-    let (way, pattern) = (timed.way.name(), timed.pattern.name());
+fn of_transport(world: &str, bytes: usize, timed: &Timed, answer: &Answer) -> Measurement {
+    let (transport, pattern) = (timed.transport.name(), timed.pattern.name());
     let what = match timed.pattern {
-        _ if timed.way == Transport::Memcpy => "a copy in memory",
+        _ if timed.transport == Transport::Memcpy => "a copy in memory",
         Pattern::PingPong => "half a round trip",
         Pattern::Stream => "one message of a stream",
         Pattern::BothWays => "one message each way",
     };
     let ratio = |other: Transport| ratios(timed, answer, other).map_or(f64::NAN, |ratios| ratios.quantile(0.5));
-    let m = Measurement::from_values(format!("{MESSAGES}{world}/{pattern}/{bytes}B/{way}"), what, "ns", timed.ns.clone())
+    let m = Measurement::from_values(format!("{MESSAGES}{world}/{pattern}/{bytes}B/{transport}"), what, "ns", timed.ns.clone())
         .label("world", world)
         .label("pattern", pattern)
         .label("bytes", bytes.to_string())
-        .label("way", way)
+        .label("way", transport)
         .figure("ratio_to_frames", ratio(Transport::Frames))
         .figure("ratio_to_read_helped", ratio(Transport::ReadHelped))
         .figure("ratio_to_memcpy", ratio(Transport::Memcpy))
         .figure(
             "direct_at_bytes",
-            answer.direct_at.filter(|_| timed.way == Transport::Chosen).map_or(f64::NAN, |bytes| bytes as f64),
+            answer.direct_at.filter(|_| timed.transport == Transport::Chosen).map_or(f64::NAN, |bytes| bytes as f64),
         );
     let per_s = 1e9 / m.median();
     let m = m.figure("messages_per_s", per_s).figure("gb_per_s", per_s * bytes as f64 / 1e9);
@@ -218,10 +218,10 @@ fn of_way(world: &str, bytes: usize, timed: &Timed, answer: &Answer) -> Measurem
 fn ratios(timed: &Timed, answer: &Answer, other: Transport) -> Option<Distribution> {
     // A copy has one pattern, against which both are held.
     let pattern = if other == Transport::Frames && timed.pattern == Pattern::Stream { timed.pattern } else { Pattern::PingPong };
-    if timed.way == other {
+    if timed.transport == other {
         return None;
     }
-    let other = answer.sizes.iter().find(|of| of.way == other && of.pattern == pattern)?;
+    let other = answer.sizes.iter().find(|of| of.transport == other && of.pattern == pattern)?;
     let ratios: Vec<f64> = timed.ns.iter().zip(&other.ns).map(|(own, other)| own / other).collect();
     Distribution::of_values(&ratios)
 }
@@ -265,13 +265,13 @@ fn text(all: &[Measurement]) -> String {
 mod tests {
     use super::*;
 
-    fn timed(way: Transport, pattern: Pattern, ns: [f64; 2]) -> Timed {
-        Timed { way, pattern, ns: ns.to_vec(), cpu_ns: [30, 10], wall_ns: 20, waits: None }
+    fn timed(transport: Transport, pattern: Pattern, ns: [f64; 2]) -> Timed {
+        Timed { transport, pattern, ns: ns.to_vec(), cpu_ns: [30, 10], wall_ns: 20, waits: None }
     }
 
     #[test]
     fn ratios_are_taken_batch_by_batch_within_a_pattern() {
-        let task = Task::Size { bytes: 4_096, ways: vec![], batches: 2, batch_ns: 1 };
+        let task = Task::Size { bytes: 4_096, transports: vec![], batches: 2, batch_ns: 1 };
         let cell = MessageCell { world: World::Shm, cpus: [0, 1], task };
         let sizes = vec![
             timed(Transport::Chosen, Pattern::PingPong, [200.0, 600.0]),
@@ -293,8 +293,11 @@ mod tests {
 
     #[test]
     fn turns_of_a_cell_are_put_together_way_by_way() {
-        let cell =
-            MessageCell { world: World::Shm, cpus: [0, 1], task: Task::Size { bytes: 8, ways: vec![], batches: 1, batch_ns: 1 } };
+        let cell = MessageCell {
+            world: World::Shm,
+            cpus: [0, 1],
+            task: Task::Size { bytes: 8, transports: vec![], batches: 1, batch_ns: 1 },
+        };
         let turn = |ns: f64| Answer {
             sizes: [Pattern::PingPong, Pattern::Stream].map(|of| timed(Transport::Chosen, of, [ns, ns + 10.0])).into(),
             ..Answer::default()

@@ -373,8 +373,8 @@ pub struct Messages {
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
     pub sizes: Vec<u32>,
     /// Only these methods, separated by commas.
-    #[arg(long)]
-    pub ways: Option<String>,
+    #[arg(long = "ways", value_name = "WAYS")]
+    pub transports: Option<String>,
     /// Number of repetitions of each method, in alternating order.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub batches: Option<u32>,

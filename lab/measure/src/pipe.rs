@@ -36,7 +36,7 @@ enum Sent {
 pub fn measure(turns: u32, quiet: bool) -> Result<Measured> {
     let allowed = affinity::allowed();
     let placement = if allowed.len() > 1 { Placement::TwoCpus } else { Placement::OneCpu };
-    let task = Task::Size { bytes: BYTES, ways: vec![Transport::Chosen], batches: 1, batch_ns: BATCH.0 };
+    let task = Task::Size { bytes: BYTES, transports: vec![Transport::Chosen], batches: 1, batch_ns: BATCH.0 };
     let cell = MessageCell { world: World::Shm, cpus: [allowed[0], allowed[1 % allowed.len()]], task };
     let pipe = Circumstance { side: Side::Processes, placement, gap: Nanos::ZERO, runs: ROUND_TRIPS };
     machine_file::load_or_measure()?;
@@ -51,8 +51,8 @@ pub fn measure(turns: u32, quiet: bool) -> Result<Measured> {
                 let answer = CellProgram::default().run_to_end(&cell, Within::default())?;
                 return Ok(answer.map(|answer| Sent::Messages(Box::new(answer))));
             }
-            let trips = cycles(&[ping_pong::run(&pipe.setup(Method::Pipe, ROUND_TRIPS))?]);
-            let mean = trips.iter().sum::<u64>() / trips.len().max(1) as u64;
+            let round_trips = cycles(&[ping_pong::run(&pipe.setup(Method::Pipe, ROUND_TRIPS))?]);
+            let mean = round_trips.iter().sum::<u64>() / round_trips.len().max(1) as u64;
             Ok(Some(Sent::Pipe(clock::cycles_to_nanos(mean).0 as f64 / 2.0)))
         },
     )?;

@@ -7,7 +7,7 @@ use crate::{Experiment, Measured};
 use anyhow::Result;
 use foregather_barrier::{Algorithm, SignalCost};
 use foregather_bench::loggp;
-use foregather_bench::shift::{self, Series, Setup, Way};
+use foregather_bench::shift::{self, Series, Setup, ShiftVariant};
 use foregather_host::affinity;
 use foregather_machine::Nanos;
 use foregather_message::{Protocol, Ring};
@@ -48,7 +48,7 @@ struct Case {
     bytes: usize,
     /// `spin` where every member has a processor, else `block`.
     policy: Policy,
-    ways: Vec<Way>,
+    variants: Vec<ShiftVariant>,
     series: Vec<Vec<Series>>,
 }
 
@@ -76,7 +76,13 @@ impl Experiment for Shift {
         for threads in teams {
             Ring::of(0, threads)?;
             let policy = if threads as usize <= cpus.len() { Policy::Spin } else { Policy::Block };
-            cases.extend(SIZES.map(|bytes| Case { threads, bytes, policy, ways: Way::all(hop).to_vec(), series: vec![] }));
+            cases.extend(SIZES.map(|bytes| Case {
+                threads,
+                bytes,
+                policy,
+                variants: ShiftVariant::all(hop).to_vec(),
+                series: vec![],
+            }));
         }
         let (time, usual) = if self.quick { QUICK_TIME } else { TIME };
         let repetitions = self.repetitions.unwrap_or(usual);
@@ -99,29 +105,29 @@ impl Experiment for Shift {
 
 impl Case {
     fn setup(&self, cpus: &[u32], at_most: Nanos, seed: u64) -> Setup {
-        let (policy, threads, bytes, ways) = (self.policy, self.threads, self.bytes, self.ways.clone());
+        let (policy, threads, bytes, variants) = (self.policy, self.threads, self.bytes, self.variants.clone());
         let cpus = cpus.to_vec();
-        Setup { policy, threads, cpus, bytes, ways, entry_skew: ENTRY_SKEW, rounds: ROUNDS, at_most, seed }
+        Setup { policy, threads, cpus, bytes, variants, entry_skew: ENTRY_SKEW, rounds: ROUNDS, at_most, seed }
     }
 }
 
 /// One measurement a way: its cost, repetition by repetition, and beside it how it does against the first
 /// way, round by round.
 fn measurements(case: &Case) -> Vec<Measurement> {
-    (0..case.ways.len()).map(|way| measurement(case, way)).collect()
+    (0..case.variants.len()).map(|variant| measurement(case, variant)).collect()
 }
 
-fn measurement(case: &Case, way: usize) -> Measurement {
-    let own = || case.series.iter().map(move |series| &series[way]);
+fn measurement(case: &Case, variant: usize) -> Measurement {
+    let own = || case.series.iter().map(move |series| &series[variant]);
     let costs = own().map(|series| Distribution::quantile_of(us(series), 0.5)).collect();
-    let (threads, bytes, name) = (case.threads, case.bytes, case.ways[way].name());
+    let (threads, bytes, name) = (case.threads, case.bytes, case.variants[variant].name());
     let policy = if case.policy == Policy::Spin { "spin" } else { "block" };
     let all = |q| Distribution::quantile_of(own().flat_map(us), q);
     let rounds = own().map(|series| series.costs.len()).sum::<usize>();
     let cpus = || own().flat_map(|series| series.cpus.iter().copied().map(Nanos::as_us));
-    let ratios: Vec<f64> = case.series.iter().flat_map(|series| paired(&series[way], &series[0])).collect();
+    let ratios: Vec<f64> = case.series.iter().flat_map(|series| paired(&series[variant], &series[0])).collect();
     let wins = ratios.iter().filter(|&&ratio| ratio < 1.0).count() as f64;
-    let ratio = |q| if way > 0 { Distribution::quantile_of(ratios.iter().copied(), q) } else { f64::NAN };
+    let ratio = |q| if variant > 0 { Distribution::quantile_of(ratios.iter().copied(), q) } else { f64::NAN };
     let what = "a shift around a ring: from the last member's arrival to the last one's exit";
     Measurement::from_values(format!("shift/{threads}t/{bytes}B/{name}"), what, "us", costs)
         .label("threads", threads.to_string())
@@ -134,7 +140,7 @@ fn measurement(case: &Case, way: usize) -> Measurement {
         .figure("ratio_p10", ratio(0.1))
         .figure("ratio_p50", ratio(0.5))
         .figure("ratio_p90", ratio(0.9))
-        .figure("wins_percent", if way > 0 { wins * 100.0 / ratios.len() as f64 } else { f64::NAN })
+        .figure("wins_percent", if variant > 0 { wins * 100.0 / ratios.len() as f64 } else { f64::NAN })
         .figure("cpu_p50_us", Distribution::quantile_of(cpus(), 0.5))
         .figure("cpu_us_per_shift", cpus().sum::<f64>() / rounds as f64)
         .figure("rounds", rounds as f64)
@@ -145,8 +151,8 @@ fn us(series: &Series) -> impl Iterator<Item = f64> {
 }
 
 /// Round by round, what one way costs for each microsecond of another.
-fn paired(way: &Series, other: &Series) -> impl Iterator<Item = f64> {
-    us(way).zip(us(other)).filter(|(_, other)| *other > 0.0).map(|(way, other)| way / other)
+fn paired(variant: &Series, other: &Series) -> impl Iterator<Item = f64> {
+    us(variant).zip(us(other)).filter(|(_, other)| *other > 0.0).map(|(variant, other)| variant / other)
 }
 
 /// The answers, team by team.
@@ -155,12 +161,12 @@ fn answers(cases: &[Case]) -> Vec<String> {
     teams.dedup();
     let answers = teams.into_iter().flat_map(|threads| {
         let team: Vec<&Case> = cases.iter().filter(|case| case.threads == threads).collect();
-        let question = |before: fn(&Way) -> bool, what: &str, protocol, against: &dyn Fn(&Way) -> bool| {
+        let question = |before: fn(&ShiftVariant) -> bool, what: &str, protocol, against: &dyn Fn(&ShiftVariant) -> bool| {
             let pays: Vec<(usize, bool)> = team.iter().map(|case| (case.bytes, pays(case, before, protocol, against))).collect();
             format!("{threads} threads: {what} {}", in_words(&pays))
         };
-        let alone = |way: &Way| way.before.is_none();
-        let rds_long = |way: &Way| is_rds(way) && way.protocol == Protocol::Long;
+        let alone = |variant: &ShiftVariant| variant.before.is_none();
+        let rds_long = |variant: &ShiftVariant| is_rds(variant) && variant.protocol == Protocol::Long;
         [
             question(is_rds, "RDS before a long shift pays", Protocol::Long, &alone),
             question(is_butterfly, "a butterfly before a long shift pays", Protocol::Long, &alone),
@@ -171,19 +177,19 @@ fn answers(cases: &[Case]) -> Vec<String> {
     answers.collect()
 }
 
-fn is_rds(way: &Way) -> bool {
-    matches!(way.before, Some(Algorithm::Rds { .. }))
+fn is_rds(variant: &ShiftVariant) -> bool {
+    matches!(variant.before, Some(Algorithm::Rds { .. }))
 }
 
-fn is_butterfly(way: &Way) -> bool {
-    way.before == Some(Algorithm::Butterfly)
+fn is_butterfly(variant: &ShiftVariant) -> bool {
+    variant.before == Some(Algorithm::Butterfly)
 }
 
 /// Returns whether that variant is cheaper in the median round of every repetition.
-fn pays(case: &Case, before: fn(&Way) -> bool, protocol: Protocol, against: &dyn Fn(&Way) -> bool) -> bool {
-    let way = case.ways.iter().position(|way| before(way) && way.protocol == protocol);
-    let (Some(way), Some(other)) = (way, case.ways.iter().position(against)) else { return false };
-    case.series.iter().all(|series| Distribution::quantile_of(paired(&series[way], &series[other]), 0.5) < 1.0)
+fn pays(case: &Case, before: fn(&ShiftVariant) -> bool, protocol: Protocol, against: &dyn Fn(&ShiftVariant) -> bool) -> bool {
+    let variant = case.variants.iter().position(|variant| before(variant) && variant.protocol == protocol);
+    let (Some(variant), Some(other)) = (variant, case.variants.iter().position(against)) else { return false };
+    case.series.iter().all(|series| Distribution::quantile_of(paired(&series[variant], &series[other]), 0.5) < 1.0)
 }
 
 /// From which length on it pays, if at all: up to the longest, without a gap.
@@ -213,7 +219,7 @@ mod tests {
     fn case(bytes: usize, costs: [[u64; 5]; 2]) -> Case {
         let series = |cost: u64| Series { costs: vec![Nanos(cost); 3], cpus: vec![Nanos(9 * cost); 3] };
         let series = costs.map(|costs| costs.map(series).to_vec()).to_vec();
-        Case { threads: 2, bytes, policy: Policy::Spin, ways: Way::all(SignalCost::ZERO).to_vec(), series }
+        Case { threads: 2, bytes, policy: Policy::Spin, variants: ShiftVariant::all(SignalCost::ZERO).to_vec(), series }
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Experiment for Waits {
         let mut matrix = matrix(circumstances.len() * Method::ALL.len(), quiet);
         for circumstance in circumstances {
             let methods = ping_pongs(circumstance, &Method::ALL, &mut matrix)?;
-            all.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
+            all.measurements.extend(methods.iter().map(|(method, round_trips)| measurement(circumstance, *method, round_trips)));
         }
         all.notes.append(&mut matrix.found.notes);
         let noise = meter.stop(&all.measurements).verdict;
@@ -141,7 +141,7 @@ pub fn mean_cycles(parts: &[PingPong]) -> f64 {
 pub fn measurement(circumstance: Circumstance, method: Method, parts: &[PingPong]) -> Measurement {
     let (side, placement, gap) = circumstance.names();
     let all = cycles(parts);
-    let trips = all.len().max(1) as f64;
+    let round_trips = all.len().max(1) as f64;
     let cpu_ns: u64 = parts.iter().map(|part| part.cpu_time.0).sum();
     let mut counts = BTreeMap::new();
     for &cycles in &all {
@@ -154,7 +154,7 @@ pub fn measurement(circumstance: Circumstance, method: Method, parts: &[PingPong
         .label("placement", placement)
         .label("gap", gap)
         .figure("mean_us", clock::cycles_to_nanos(mean_cycles(parts) as u64).as_us())
-        .figure("cpu_us_per_round_trip", cpu_ns as f64 / 1e3 / trips)
+        .figure("cpu_us_per_round_trip", cpu_ns as f64 / 1e3 / round_trips)
         .figure("runs_asked", f64::from(circumstance.runs))
 }
 

@@ -44,7 +44,7 @@ mod svg;
 mod teams;
 mod timeline;
 
-pub use page::{SideBySide, TimedWay, page, page_of_demo};
+pub use page::{SideBySide, TimedEntry, page, page_of_demo};
 
 use document::Document;
 use foregather_results::{Measurement, Results};

@@ -63,8 +63,8 @@ pub(super) fn waiter(name: &str) -> String {
     if name == CANDIDATE {
         return PRODUCT.to_owned();
     }
-    let Some((kind, way)) = name.split_once('/') else { return library(name) };
-    let told = if way == "adaptive" { PRODUCT.to_owned() } else { policy(way) };
+    let Some((kind, policy_name)) = name.split_once('/') else { return library(name) };
+    let told = if policy_name == "adaptive" { PRODUCT.to_owned() } else { policy(policy_name) };
     if kind == "central" { told } else { format!("{told} ({kind})") }
 }
 

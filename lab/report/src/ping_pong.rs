@@ -79,7 +79,7 @@ const WAYS: [(&str, &str); 9] = [
     ("two-barriers", "two barriers"),
 ];
 
-fn way(method: &str) -> String {
+fn method_name(method: &str) -> String {
     WAYS.iter().find(|(known, _)| *known == method).map_or(method, |(_, plain)| plain).to_owned()
 }
 
@@ -125,7 +125,7 @@ fn id_names(m: &Measurement) -> Option<Vec<(&'static str, String)>> {
     let all = [
         ("partners", partners.to_owned()),
         ("place", place),
-        ("method", way(method)),
+        ("method", method_name(method)),
         ("gap", gap),
         ("after", after),
         ("read in", scale(m).1.to_owned()),

@@ -41,7 +41,7 @@ fn hand_overs(trial: &Trial, found: &mut Findings) -> Result<()> {
     for (side, id) in [(Side::Processes, "spin-fastest-processes"), (Side::Threads, "spin-fastest-threads")] {
         let circumstance = Circumstance { side, placement: Placement::TwoCpus, gap: Nanos::ZERO, runs: RUNS };
         let methods = ping_pongs(circumstance, &Method::ALL, &mut matrix)?;
-        found.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
+        found.measurements.extend(methods.iter().map(|(method, round_trips)| measurement(circumstance, *method, round_trips)));
         found.answers.insert(id, fastest(&methods));
         if side == Side::Processes {
             answer_for_processes(&methods, found)?;
@@ -88,13 +88,13 @@ fn placement(_: &Trial, found: &mut Findings) -> Result<()> {
     for _ in 0..PAIRS {
         let mut setup = Setup::new(Method::Spin, Side::Processes, None, None);
         (setup.runs, setup.at_most) = (1_000_000, Nanos::from_ms(300));
-        let trips = ping_pong::run(&setup)?;
+        let round_trips = ping_pong::run(&setup)?;
         let quick = clock::nanos_to_cycles(QUICK);
         let time = |all: &mut dyn Iterator<Item = u64>| all.sum::<u64>() as f64;
-        let apart = time(&mut trips.cycles.iter().copied().filter(|&cycles| cycles < quick));
-        shares.push(apart / time(&mut trips.cycles.iter().copied()));
+        let apart = time(&mut round_trips.cycles.iter().copied().filter(|&cycles| cycles < quick));
+        shares.push(apart / time(&mut round_trips.cycles.iter().copied()));
         let cpus = |counts: &BTreeMap<u32, u32>| counts.keys().map(u32::to_string).collect::<Vec<_>>().join("+");
-        seen.push(format!("{}/{}", cpus(&trips.master_cpus), cpus(&trips.slave_cpus)));
+        seen.push(format!("{}/{}", cpus(&round_trips.master_cpus), cpus(&round_trips.slave_cpus)));
     }
     let what = "time for which two spinning processes were on different processors";
     let measured = Measurement::from_values("placement/process/spin", what, "share", shares);

@@ -21,15 +21,15 @@ pub fn timeline(name: &str, title: &str, shows: &str, record: &Record, times: Ti
     let us = |time: Nanos| (time - begin).as_us();
     let all = |times: &[Nanos]| times.iter().map(|&time| us(time)).collect();
     // A packet that is still on its way, or was lost, is shown as far as it came.
-    let passage = |way: &foregather_sim::net::Circuit| Passage {
-        kind: way.kind.name().to_owned(),
-        from: way.from,
-        to: way.to,
-        asked_us: us(way.asked),
-        began_us: us(way.began.min(end)),
-        granted_us: us(way.granted.min(end)),
-        left_us: us(way.left.min(end)),
-        arrived_us: us(way.arrived.min(end)),
+    let passage = |circuit: &foregather_sim::net::Circuit| Passage {
+        kind: circuit.kind.name().to_owned(),
+        from: circuit.from,
+        to: circuit.to,
+        asked_us: us(circuit.asked),
+        began_us: us(circuit.began.min(end)),
+        granted_us: us(circuit.granted.min(end)),
+        left_us: us(circuit.left.min(end)),
+        arrived_us: us(circuit.arrived.min(end)),
     };
     let spells = (0..times.came.len() as Rank).flat_map(|node| record.1.busy(node, times.came[node as usize], end));
     Timeline {

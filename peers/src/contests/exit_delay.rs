@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 const SOURCE: &str = "peers/c/exit_delay.c";
 /// The ways to exit, as arguments of the program.
-const WAYS: [&str; 4] = ["exit", "_exit", "abort", "kill"];
+const EXITS: [&str; 4] = ["exit", "_exit", "abort", "kill"];
 /// A run that takes longer has failed.
 const LIMIT: Nanos = Nanos::from_ms(60_000);
 
@@ -62,20 +62,20 @@ fn table(program: &Path, library: &Path, runs: u64, hogs: &[u64]) -> Result<Stri
     let mut table = format!("{:>5} {:>6} {:>12} {:>11} {:>8} {:>8}\n", "busy", "way", "column", "median us", "p90", "most");
     for &hogs in hogs {
         let _busy = (0..hogs).map(|_| busy()).collect::<Result<Vec<_>>>()?;
-        for way in WAYS {
+        for exit in EXITS {
             let mut times_us = COLUMNS.map(|_| Vec::new());
             // The columns take turns in random order, so that a change of load affects them all.
             let mut random = SplitMix(1);
             for _ in 0..runs {
                 for at in random.shuffled(COLUMNS.len()) {
-                    times_us[at].push(time_us(program, way, library, &COLUMNS[at])?);
+                    times_us[at].push(time_us(program, exit, library, &COLUMNS[at])?);
                 }
             }
             for (column, times_us) in COLUMNS.iter().zip(&mut times_us) {
                 times_us.sort_unstable();
                 let at = |part: usize| times_us[(times_us.len() - 1) * part / 100];
                 let (median, p90, most) = (at(50), at(90), at(100));
-                table += &format!("{hogs:>5} {way:>6} {:>12} {median:>11} {p90:>8} {most:>8}\n", column.name);
+                table += &format!("{hogs:>5} {exit:>6} {:>12} {median:>11} {p90:>8} {most:>8}\n", column.name);
             }
         }
     }
@@ -90,16 +90,16 @@ fn busy() -> Result<Child> {
 
 /// Returns the microseconds from the time that the program prints just before it exits, until the wait for it
 /// returns.
-fn time_us(program: &Path, way: &str, library: &Path, column: &ExitColumn) -> Result<u64> {
+fn time_us(program: &Path, exit: &str, library: &Path, column: &ExitColumn) -> Result<u64> {
     let mut command = Command::new(program);
-    command.arg(way).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.arg(exit).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.envs(column.environment.iter().copied());
     if column.preload {
         command.env("LD_PRELOAD", library);
     }
     let output = Child::spawn(command, &[]).and_then(|child| child.output_within(LIMIT));
     let ended = clock::now();
-    let output = output.with_context(|| format!("{way} by {}", column.name))?;
+    let output = output.with_context(|| format!("{exit} by {}", column.name))?;
     let began: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().context("the program wrote no time")?;
     Ok((ended - Nanos(began)).0 / 1_000)
 }

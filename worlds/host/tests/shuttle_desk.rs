@@ -170,7 +170,7 @@ impl Seen {
             }
             answered = match self.machine.fault {
                 Fault::AnswersWithoutNumber => {
-                    self.give_way();
+                    self.yield_now();
                     let (here, now, number) = (self.here(), self.now(), desk.question.load(SeqCst));
                     desk.leave(here, now, number, 1);
                     number
@@ -206,7 +206,7 @@ impl Kernel for Seen {
     fn here(&self) -> CpuId {
         self.machine.place.load(SeqCst)
     }
-    fn give_way(&self) {
+    fn yield_now(&self) {
         let taken = self.here() == TAKEN && self.machine.fault != Fault::KeepsProcessor;
         self.after(if taken { PROMPT } else { Nanos(100) });
     }

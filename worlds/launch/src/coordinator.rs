@@ -67,7 +67,7 @@ pub(crate) struct Coordinator {
     port: u16,
     key: JobKey,
     settings: Settings,
-    seats: Vec<RankStatus>,
+    statuses: Vec<RankStatus>,
     /// Unverified peers, the oldest first.
     unverified: Vec<UnverifiedPeer>,
     round: u32,
@@ -96,13 +96,13 @@ impl Coordinator {
         listener.set_nonblocking(true).map_err(refused)?;
         let port = listener.local_addr().map_err(refused)?.port();
         let until = clock::now() + settings.join_timeout;
-        let seats = (0..size).map(|_| RankStatus::Absent).collect();
+        let statuses = (0..size).map(|_| RankStatus::Absent).collect();
         let coordinator = Self {
             listener,
             port,
             key,
             settings,
-            seats,
+            statuses,
             unverified: vec![],
             round: 0,
             lost: None,
@@ -146,24 +146,26 @@ impl Coordinator {
     /// Returns whether the job is over: no rank 0 process means no coordinator, and no other ranks means no
     /// need for one.
     fn over(&self) -> bool {
-        let gone = |seat: &RankStatus| matches!(seat, RankStatus::Left | RankStatus::Lost);
+        let gone = |status: &RankStatus| matches!(status, RankStatus::Left | RankStatus::Lost);
         if self.verdict.as_ref().is_some_and(|(_, since)| self.ticks - since < LATE_TICKS) && !self.absent().is_empty() {
             return false;
         }
-        matches!(self.seats[0], RankStatus::Lost) || self.seats.iter().all(gone) || (gone(&self.seats[0]) && self.lost.is_some())
+        matches!(self.statuses[0], RankStatus::Lost)
+            || self.statuses.iter().all(gone)
+            || (gone(&self.statuses[0]) && self.lost.is_some())
     }
 
     /// Waits for input from the listening socket, the unverified peers and the ranks.
     fn wait(&self, timeout: Nanos) -> (bool, Vec<usize>, Vec<usize>) {
         let events = |link: &Link| if link.pending() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let mut watched = Vec::with_capacity(1 + self.unverified.len() + self.seats.len());
+        let mut watched = Vec::with_capacity(1 + self.unverified.len() + self.statuses.len());
         let room = self.unverified.len() < UNVERIFIED_MAX || self.oldest_may_go();
         let door = if room && !self.shut { PollFlags::IN } else { PollFlags::empty() };
         watched.push(PollFd::new(&self.listener, door));
         watched.extend(self.unverified.iter().map(|peer| PollFd::new(&peer.link.stream, events(&peer.link))));
         let mut ranks = Vec::new();
-        for (rank, seat) in self.seats.iter().enumerate() {
-            if let RankStatus::Taken { link, .. } = seat {
+        for (rank, status) in self.statuses.iter().enumerate() {
+            if let RankStatus::Taken { link, .. } = status {
                 watched.push(PollFd::new(&link.stream, events(link)));
                 ranks.push(rank);
             }
@@ -232,7 +234,7 @@ impl Coordinator {
     fn shut_door(&mut self, error: &std::io::Error) {
         self.shut = true;
         if !std::mem::replace(&mut self.was_shut, true) {
-            let ranks = self.seats.len();
+            let ranks = self.statuses.len();
             eprintln!("foregather: the hub of a job of {ranks} ranks cannot let more connections in ({error}): {DESCRIPTORS}");
         }
     }
@@ -262,7 +264,7 @@ impl Coordinator {
             }
         };
         if peer.link.send(&JobFrame::Welcome { proof }).is_ok() {
-            self.seats[rank as usize] = RankStatus::Taken { link: peer.link, quiet: 0, address: None };
+            self.statuses[rank as usize] = RankStatus::Taken { link: peer.link, quiet: 0, address: None };
             if let Some((verdict, _)) = self.verdict.clone() {
                 self.tell(rank, verdict);
             }
@@ -272,8 +274,8 @@ impl Coordinator {
     /// Handles the launcher's report that a rank has exited. If the rank had joined, its connection shows
     /// whether it was lost or has left.
     fn ended(&mut self, rank: Rank, how: &str) {
-        if matches!(self.seats.get(rank as usize), Some(RankStatus::Absent)) {
-            self.seats[rank as usize] = RankStatus::Lost;
+        if matches!(self.statuses.get(rank as usize), Some(RankStatus::Absent)) {
+            self.statuses[rank as usize] = RankStatus::Lost;
             self.conclude(rank, &JobFrame::Refused { last: true, why: format!("rank {rank} {how} before it joined") });
         }
     }
@@ -297,11 +299,11 @@ impl Coordinator {
                 "it does not know the job's secret: set FOREGATHER_SECRET to the same text for all ranks".to_owned(),
             ));
         }
-        let ours = self.seats.len();
+        let ours = self.statuses.len();
         if size as usize != ours {
             return Err((true, format!("it was told of {size} ranks, the job has {ours}")));
         }
-        match self.seats.get(rank as usize) {
+        match self.statuses.get(rank as usize) {
             None => Err((true, format!("there is no rank {rank} in a job of {ours}"))),
             Some(RankStatus::Absent) => Ok((rank, self.key.prove(Prover::Coordinator, &claim))),
             Some(_) => Err((true, format!("rank {rank} has joined already"))),
@@ -317,7 +319,7 @@ impl Coordinator {
     }
 
     fn hear(&mut self, at: usize) {
-        let RankStatus::Taken { link, quiet, .. } = &mut self.seats[at] else { return };
+        let RankStatus::Taken { link, quiet, .. } = &mut self.statuses[at] else { return };
         *quiet = 0;
         let flushed = link.flush();
         let (frames, open) = link.receive(MOST_OF_RANK);
@@ -325,14 +327,14 @@ impl Coordinator {
             match frame {
                 JobFrame::Beat => {}
                 JobFrame::RankAddress { round, bytes } if round == self.round => {
-                    let RankStatus::Taken { address: address @ None, .. } = &mut self.seats[at] else {
+                    let RankStatus::Taken { address: address @ None, .. } = &mut self.statuses[at] else {
                         return self.lose(at as Rank, false);
                     };
                     *address = Some(bytes);
                     self.deal();
                 }
                 JobFrame::Leave => {
-                    self.seats[at] = RankStatus::Left;
+                    self.statuses[at] = RankStatus::Left;
                     return self.deal();
                 }
                 JobFrame::Lost { rank, .. } => self.ending(rank),
@@ -347,35 +349,35 @@ impl Coordinator {
     /// Handles a rank's report that another rank's process is exiting. That process sends nothing more, but
     /// may have left normally.
     fn ending(&mut self, rank: Rank) {
-        let is_taken = |seats: &[RankStatus]| matches!(seats.get(rank as usize), Some(RankStatus::Taken { .. }));
-        if is_taken(&self.seats) {
+        let is_taken = |statuses: &[RankStatus]| matches!(statuses.get(rank as usize), Some(RankStatus::Taken { .. }));
+        if is_taken(&self.statuses) {
             self.hear(rank as usize);
         }
-        if is_taken(&self.seats) {
+        if is_taken(&self.statuses) {
             self.lose(rank, false);
         }
     }
 
     /// Sends all rank addresses to all ranks once every rank has sent its own; never, if a rank has left.
     fn deal(&mut self) {
-        let waited_for = self.seats.iter().any(|seat| matches!(seat, RankStatus::Taken { address: Some(_), .. }));
-        let left = self.seats.iter().position(|seat| matches!(seat, RankStatus::Left));
+        let waited_for = self.statuses.iter().any(|status| matches!(status, RankStatus::Taken { address: Some(_), .. }));
+        let left = self.statuses.iter().position(|status| matches!(status, RankStatus::Left));
         if let (Some(left), true) = (left, waited_for) {
             let why = format!("rank {left} has left the job, so rank addresses can no longer be exchanged");
             return self.tell_all(&JobFrame::Refused { last: true, why }.encode().into());
         }
-        if !self.seats.iter().all(|seat| matches!(seat, RankStatus::Taken { address: Some(_), .. })) {
+        if !self.statuses.iter().all(|status| matches!(status, RankStatus::Taken { address: Some(_), .. })) {
             return;
         }
-        let take = |seat: &mut RankStatus| if let RankStatus::Taken { address, .. } = seat { address.take() } else { None };
-        let addresses = self.seats.iter_mut().map(|seat| take(seat).unwrap_or_default()).collect();
+        let take = |status: &mut RankStatus| if let RankStatus::Taken { address, .. } = status { address.take() } else { None };
+        let addresses = self.statuses.iter_mut().map(|status| take(status).unwrap_or_default()).collect();
         let bytes: Arc<[u8]> = JobFrame::RankAddresses { round: self.round, addresses }.encode().into();
         self.round += 1;
         self.tell_all(&bytes);
     }
 
     fn tell(&mut self, rank: Rank, bytes: Arc<[u8]>) {
-        if let RankStatus::Taken { link, .. } = &mut self.seats[rank as usize] {
+        if let RankStatus::Taken { link, .. } = &mut self.statuses[rank as usize] {
             // An unreachable rank is detected when it is next read.
             let _: Result<(), Closed> = link.send_shared(bytes);
         }
@@ -383,7 +385,7 @@ impl Coordinator {
 
     /// Sends a frame to all ranks, to rank 0 last: its process may exit on it, and this thread with it.
     fn tell_all(&mut self, bytes: &Arc<[u8]>) {
-        for rank in (0..self.seats.len()).rev() {
+        for rank in (0..self.statuses.len()).rev() {
             self.tell(rank as Rank, Arc::clone(bytes));
         }
     }
@@ -392,7 +394,7 @@ impl Coordinator {
     /// case it was only unresponsive.
     fn lose(&mut self, rank: Rank, quiet: bool) {
         self.conclude(rank, &JobFrame::Lost { rank, quiet });
-        self.seats[rank as usize] = RankStatus::Lost;
+        self.statuses[rank as usize] = RankStatus::Lost;
     }
 
     /// Reports to all ranks that the job is over because of `rank`.
@@ -411,8 +413,8 @@ impl Coordinator {
         let most = quiet_ticks(&self.settings);
         let beat: Arc<[u8]> = JobFrame::Beat.encode().into();
         let mut silent = Vec::new();
-        for (rank, seat) in self.seats.iter_mut().enumerate() {
-            let RankStatus::Taken { link, quiet, .. } = seat else { continue };
+        for (rank, status) in self.statuses.iter_mut().enumerate() {
+            let RankStatus::Taken { link, quiet, .. } = status else { continue };
             *quiet += 1;
             if *quiet > most {
                 silent.push(rank as Rank);
@@ -436,7 +438,7 @@ impl Coordinator {
     }
 
     fn absent(&self) -> Vec<usize> {
-        (0..self.seats.len()).filter(|&rank| matches!(self.seats[rank], RankStatus::Absent)).collect()
+        (0..self.statuses.len()).filter(|&rank| matches!(self.statuses[rank], RankStatus::Absent)).collect()
     }
 
     /// Sends the list of missing ranks to all, whenever it has changed.
@@ -457,7 +459,7 @@ impl Coordinator {
         self.until = Nanos::MAX;
         let absent = self.absent();
         let Some(&first) = absent.first() else { return };
-        let (of, within) = (self.seats.len(), self.settings.join_timeout);
+        let (of, within) = (self.statuses.len(), self.settings.join_timeout);
         let shut = if self.was_shut { format!("; rank 0 had no descriptor left for them: {DESCRIPTORS}") } else { String::new() };
         let why = format!("of {of} ranks {} did not arrive within {within}: {}{shut}", absent.len(), listed(&absent));
         self.conclude(first as Rank, &JobFrame::Refused { last: true, why });

@@ -35,7 +35,7 @@ pub(crate) struct LaneSet {
 
 /// The endpoint, its buffers, and the state of the other lanes.
 pub(crate) struct Inner {
-    pub(crate) seat: LaneSet,
+    pub(crate) lane_set: LaneSet,
     pub(crate) lane: u32,
     pub(crate) peers: Box<[RemoteLane]>,
     proofs: Arc<Proofs>,
@@ -70,7 +70,7 @@ pub(crate) struct Inner {
 
 impl Inner {
     pub(crate) fn start(
-        seat: LaneSet,
+        lane_set: LaneSet,
         lane: u32,
         peers: Vec<RemoteLane>,
         proofs: Arc<Proofs>,
@@ -78,7 +78,7 @@ impl Inner {
     ) -> Result<Self, Error> {
         let (frames, count) = ((CREDITS + SPARE) as usize, peers.len());
         let made = Self {
-            seat,
+            lane_set,
             lane,
             // Beside frames that wait for their release, some buffers always wait for a frame.
             incoming: Slots::new(count * frames + POSTED, RECV),
@@ -99,7 +99,7 @@ impl Inner {
             asked: Cell::new(0),
             looking: Cell::new(0),
             left_at: Cell::default(),
-            roster: (0..=seat.size).map(|_| WordLine::default()).collect(),
+            roster: (0..=lane_set.size).map(|_| WordLine::default()).collect(),
             cpu,
         };
         made.restock();
@@ -107,7 +107,7 @@ impl Inner {
     }
 
     pub(crate) fn index(&self, address: Address) -> Result<usize, Error> {
-        let LaneSet { size, lanes, .. } = self.seat;
+        let LaneSet { size, lanes, .. } = self.lane_set;
         if address.rank >= size {
             return Err(Cause::Rank { rank: address.rank, size }.into());
         }
@@ -123,7 +123,7 @@ impl Inner {
 
     /// The rank of that lane number.
     pub(crate) fn rank_of(&self, index: usize) -> Rank {
-        index as u32 / self.seat.lanes
+        index as u32 / self.lane_set.lanes
     }
 
     /// The proof of frames from here, as that lane expects it.
@@ -139,7 +139,7 @@ impl Inner {
     }
 
     pub(crate) fn own_index(&self) -> usize {
-        (self.seat.rank * self.seat.lanes + self.lane) as usize
+        (self.lane_set.rank * self.lane_set.lanes + self.lane) as usize
     }
 
     pub(crate) fn next_ready(&self, first: usize) -> Option<Address> {
@@ -147,7 +147,7 @@ impl Inner {
             return None;
         }
         let at = first + self.peers.get(first..)?.iter().position(|peer| !peer.frames.borrow().is_empty())?;
-        Some(Address { rank: self.rank_of(at), lane: at as u32 % self.seat.lanes })
+        Some(Address { rank: self.rank_of(at), lane: at as u32 % self.lane_set.lanes })
     }
 
     /// A table: measured for tcp on one host (README); for the others typical costs of such networks. A

@@ -141,11 +141,11 @@ foregather_machine::clock_by! { [] Lane, |this| this.inner().cpu }
 impl Member for Lane {
     #[inline]
     fn rank(&self) -> Rank {
-        self.inner().seat.rank
+        self.inner().lane_set.rank
     }
     #[inline]
     fn size(&self) -> u32 {
-        self.inner().seat.size
+        self.inner().lane_set.size
     }
 }
 
@@ -167,13 +167,13 @@ impl Fabric for Lane {
     #[inline]
     fn here(&self) -> Address {
         let lane = self.inner();
-        Address { rank: lane.seat.rank, lane: lane.lane }
+        Address { rank: lane.lane_set.rank, lane: lane.lane }
     }
     fn limits(&self) -> Limits {
         let lane = self.inner();
         let provider = lane.cpu.guard().endpoint.provider();
         Limits {
-            lanes: lane.seat.lanes,
+            lanes: lane.lane_set.lanes,
             inline: INLINE,
             buffer: BUFFER,
             credits: CREDITS,
@@ -297,7 +297,7 @@ impl Fabric for Lane {
         let Some(known) = lane.known(peer) else { return false };
         // A caller that asks only this would wait forever if no thread looked at the network; a caller that
         // does both pays once.
-        if !known.left.get() && lane.asked.replace(lane.asked.get() + 1) > 2 * lane.seat.size * lane.seat.lanes {
+        if !known.left.get() && lane.asked.replace(lane.asked.get() + 1) > 2 * lane.lane_set.size * lane.lane_set.lanes {
             lane.asked.set(0);
             lane.progress();
         }
@@ -307,6 +307,6 @@ impl Fabric for Lane {
 
 impl core::fmt::Debug for Lane {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Lane").field("here", &self.here()).field("seat", &self.inner().seat).finish_non_exhaustive()
+        f.debug_struct("Lane").field("here", &self.here()).field("seat", &self.inner().lane_set).finish_non_exhaustive()
     }
 }

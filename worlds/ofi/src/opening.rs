@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The lanes of a rank that are open, but do not know the others yet.
 pub struct Opening {
     provider: Arc<Provider>,
-    seat: LaneSet,
+    lane_set: LaneSet,
     key: LaneKey,
     address: Vec<u8>,
     endpoints: Vec<Endpoint>,
@@ -58,7 +58,7 @@ impl Opening {
         let key = LaneKey::new(job);
         Ok(Self {
             provider,
-            seat: LaneSet { rank, size, lanes, stamp: key.stamp() },
+            lane_set: LaneSet { rank, size, lanes, stamp: key.stamp() },
             key,
             address,
             endpoints,
@@ -78,16 +78,16 @@ impl Opening {
     /// [`Cause::ProtocolViolation`] for an address that is invalid or of another version; [`Cause::Setting`]
     /// if there are not as many as ranks, or of another provider or number of lanes.
     pub fn connect(self, addresses: &[Vec<u8>]) -> Result<Vec<Lane>, Error> {
-        let seat = self.seat;
-        if addresses.len() != seat.size as usize {
+        let lane_set = self.lane_set;
+        if addresses.len() != lane_set.size as usize {
             return Err(Cause::Setting { what: "the number of addresses", needs: "one of each rank, in order" }.into());
         }
         let addresses = addresses.iter().enumerate().map(|(from, bytes)| EndpointAddress::read(bytes, from as Rank));
         let addresses: Vec<EndpointAddress> = addresses.collect::<Result<_, _>>()?;
-        let own = EndpointAddress::read(&self.address, seat.rank)?;
+        let own = EndpointAddress::read(&self.address, lane_set.rank)?;
         let len = own.lanes.first().map_or(0, Vec::len);
         for (from, address) in addresses.iter().enumerate() {
-            if address.provider != self.provider.name() || address.lanes.len() != seat.lanes as usize {
+            if address.provider != self.provider.name() || address.lanes.len() != lane_set.lanes as usize {
                 let needs = "the same provider and as many lanes at every rank";
                 return Err(Cause::Setting { what: "the fabric", needs }.into());
             }
@@ -99,12 +99,12 @@ impl Opening {
             }
         }
         let drawn = addresses.iter().map(|address| address.drawn).collect();
-        let proofs = Arc::new(Proofs { key: self.key, drawn, lanes: seat.lanes });
+        let proofs = Arc::new(Proofs { key: self.key, drawn, lanes: lane_set.lanes });
         let names: Vec<&Vec<u8>> = addresses.iter().flat_map(|address| &address.lanes).collect();
         let lanes = self.endpoints.into_iter().enumerate().map(|(lane, endpoint)| {
             let peers = names.iter().map(|name| Ok(RemoteLane::at(endpoint.insert(name)?))).collect::<Result<_, Error>>()?;
             Inner::start(
-                seat,
+                lane_set,
                 lane as u32,
                 peers,
                 Arc::clone(&proofs),
@@ -118,6 +118,6 @@ impl Opening {
 
 impl core::fmt::Debug for Opening {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Opening").field("provider", &self.provider.name()).field("seat", &self.seat).finish_non_exhaustive()
+        f.debug_struct("Opening").field("provider", &self.provider.name()).field("seat", &self.lane_set).finish_non_exhaustive()
     }
 }

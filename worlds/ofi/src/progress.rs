@@ -134,7 +134,7 @@ impl Inner {
     }
 
     fn received(&self, slot: u32, completion: Completion) {
-        let tag = match Tag::read(completion.tag, self.seat.stamp, self.peers.len()) {
+        let tag = match Tag::read(completion.tag, self.lane_set.stamp, self.peers.len()) {
             TagReading::Ours(tag) => tag,
             TagReading::ProtocolViolation(from) if self.is_proven(slot, completion.len, from) => {
                 self.garbled(from as usize, "a frame of an unknown kind");
@@ -256,7 +256,7 @@ impl Inner {
     }
 
     fn tag(&self, to: usize, kind: FrameKind) -> u64 {
-        Tag { kind, from: self.own_index() as u32, number: self.peers[to].next_out.get() }.pack(self.seat.stamp)
+        Tag { kind, from: self.own_index() as u32, number: self.peers[to].next_out.get() }.pack(self.lane_set.stamp)
     }
 
     /// Hands a frame to libfabric, if it takes it.
@@ -388,7 +388,7 @@ impl Inner {
         if peer.broken.get() && peer.left.get() {
             return Ok(Later::Nobody);
         }
-        self.cpu.guard().trouble(&WaitContext::new("post", self.seat.rank).of(self.rank_of(to)))?;
+        self.cpu.guard().trouble(&WaitContext::new("post", self.lane_set.rank).of(self.rank_of(to)))?;
         let full = peer.backlog.get() >= QUEUED_MAX || peer.broken.get();
         Ok(if full { Later::Full } else { Later::Queue })
     }

@@ -111,8 +111,8 @@ impl Provider {
             return Err(Cause::Setting { what: "the fabric's name or address", needs: "text without zero bytes" }.into());
         };
         // Not all providers let memory be read: without it there are frames only.
-        let ways = if host.as_deref().is_none_or(is_here) { &[CAP_RMA | READ | REMOTE_READ, 0][..] } else { &[] };
-        let info = ways.iter().find_map(|more| {
+        let candidates = if host.as_deref().is_none_or(is_here) { &[CAP_RMA | READ | REMOTE_READ, 0][..] } else { &[] };
+        let info = candidates.iter().find_map(|more| {
             let hints = Hints::new(&api, &c_name, CAP_MSG | CAP_TAGGED | SEND | RECV | more)?;
             let list = ask(&api, hints.0, c_host.as_deref()).ok()?;
             choose(&api, list, name)

@@ -88,7 +88,7 @@ impl Inner {
         if !self.exposures.borrow_mut().ends(key) {
             return;
         }
-        let why = WaitContext::new("conceal", self.seat.rank).since(clock::now());
+        let why = WaitContext::new("conceal", self.lane_set.rank).since(clock::now());
         let through = || self.exposures.borrow_mut().find(key).is_none_or(|exposure| exposure.readers.is_empty());
         if let Err(error) = self.attend(&why, LOOKING, through) {
             self.end_all(error);
@@ -135,7 +135,7 @@ impl Inner {
         let index = self.index(from)?;
         self.can_read()?;
         let bytes: u64 = into.iter().map(|piece| piece.len() as u64).sum();
-        let why = WaitContext::new("get", self.seat.rank).of(from.rank).since(clock::now());
+        let why = WaitContext::new("get", self.lane_set.rank).of(from.rank).since(clock::now());
         let ticket = self.reading.borrow_mut().begin(index);
         self.enqueue(index, FrameKind::Ask, ticket, [key.0.to_le_bytes(), bytes.to_le_bytes()].concat());
         let peer = &self.peers[index];

@@ -24,9 +24,9 @@ struct How {
 impl How {
     fn shape(self, program: Program) -> SegmentSpec {
         let shape = SegmentSpec { direct: self.direct, ..SegmentSpec::new(program.ranks(), program.lanes()) };
-        let ways = (shape.ranks * shape.lanes).pow(2) as usize;
+        let pairs = (shape.ranks * shape.lanes).pow(2) as usize;
         // A channel with three buffers and their slots.
-        if self.scarce { SegmentSpec { budget: ways * 24_000, ..shape } } else { shape }
+        if self.scarce { SegmentSpec { budget: pairs * 24_000, ..shape } } else { shape }
     }
 }
 

@@ -23,12 +23,12 @@ use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use loom::thread;
 use ring::{INLINE, Receiving, Ring, Sending, Slot};
 
-struct Way {
+struct Channel {
     slots: [Slot; 2],
     consumed: AtomicU32,
 }
 
-impl Way {
+impl Channel {
     fn new() -> Arc<Self> {
         let slot = || Slot { word: AtomicU64::new(0), bytes: UnsafeCell::new([0; INLINE]) };
         Arc::new(Self { slots: [slot(), slot()], consumed: AtomicU32::new(0) })
@@ -48,13 +48,13 @@ fn first_byte(slot: &Slot) -> u8 {
 #[test]
 fn frames_arrive_in_order_and_no_slot_is_written_while_it_is_read() {
     loom::model(|| {
-        let way = Way::new();
+        let channel = Channel::new();
         let sender = {
-            let way = way.clone();
+            let channel = channel.clone();
             thread::spawn(move || {
                 let sending = Sending::new();
                 for number in 1..=3_u8 {
-                    while !sending.send(way.ring(), number.into(), 1, &[number]).unwrap() {
+                    while !sending.send(channel.ring(), number.into(), 1, &[number]).unwrap() {
                         thread::yield_now();
                     }
                 }
@@ -63,47 +63,47 @@ fn frames_arrive_in_order_and_no_slot_is_written_while_it_is_read() {
         let receiving = Receiving::new();
         for number in 1..=3_u8 {
             let (frame, slot) = loop {
-                match receiving.peek(way.ring()) {
+                match receiving.peek(channel.ring()) {
                     Some(found) => break found,
                     None => thread::yield_now(),
                 }
             };
             assert_eq!((frame.head, frame.size, first_byte(slot)), (number.into(), 1, number));
-            receiving.release(way.ring());
+            receiving.release(channel.ring());
         }
-        assert!(receiving.peek(way.ring()).is_none());
+        assert!(receiving.peek(channel.ring()).is_none());
         sender.join().unwrap();
     });
 }
 
 /// Publishes one frame with `publish`, which is wrong in some way.
-fn misuse(publish: fn(&Way)) {
+fn misuse(publish: fn(&Channel)) {
     loom::model(move || {
-        let way = Way::new();
+        let channel = Channel::new();
         let sender = {
-            let way = way.clone();
-            thread::spawn(move || publish(&way))
+            let channel = channel.clone();
+            thread::spawn(move || publish(&channel))
         };
         let receiving = Receiving::new();
-        if let Some((_, slot)) = receiving.peek(way.ring()) {
+        if let Some((_, slot)) = receiving.peek(channel.ring()) {
             assert_eq!(first_byte(slot), 7);
         }
         sender.join().unwrap();
     });
 }
 
-fn write(way: &Way) {
+fn write(channel: &Channel) {
     // SAFETY: the receiver reads nothing there before the word is published; loom checks it.
-    way.slots[0].bytes.with_mut(|bytes| unsafe { (*bytes)[0] = 7 });
+    channel.slots[0].bytes.with_mut(|bytes| unsafe { (*bytes)[0] = 7 });
 }
 
 /// A negative control: the word is stored without release ordering.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_word_that_is_stored_relaxed_shows_bytes_too_early() {
-    misuse(|way| {
-        write(way);
-        way.slots[0].word.store(1, Relaxed);
+    misuse(|channel| {
+        write(channel);
+        channel.slots[0].word.store(1, Relaxed);
     });
 }
 
@@ -111,37 +111,37 @@ fn a_word_that_is_stored_relaxed_shows_bytes_too_early() {
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_word_that_is_stored_before_the_bytes_shows_them_too_early() {
-    misuse(|way| {
-        way.slots[0].word.store(1, Release);
-        write(way);
+    misuse(|channel| {
+        channel.slots[0].word.store(1, Release);
+        write(channel);
     });
 }
 
 /// The correct order, in the same frame.
 #[test]
 fn a_word_that_is_released_after_the_bytes_shows_them() {
-    misuse(|way| {
-        write(way);
-        way.slots[0].word.store(1, Release);
+    misuse(|channel| {
+        write(channel);
+        channel.slots[0].word.store(1, Release);
     });
 }
 
 /// Sends three frames through two slots; the receiver reads the first.
-fn third(send: fn(&Sending, &Way)) {
+fn third(send: fn(&Sending, &Channel)) {
     loom::model(move || {
-        let way = Way::new();
+        let channel = Channel::new();
         let sender = {
-            let way = way.clone();
+            let channel = channel.clone();
             thread::spawn(move || {
                 let sending = Sending::new();
-                (0..2).for_each(|_| assert_eq!(sending.send(way.ring(), 0, 1, &[7]), Ok(true)));
-                send(&sending, &way);
+                (0..2).for_each(|_| assert_eq!(sending.send(channel.ring(), 0, 1, &[7]), Ok(true)));
+                send(&sending, &channel);
             })
         };
         let receiving = Receiving::new();
-        if let Some((_, slot)) = receiving.peek(way.ring()) {
+        if let Some((_, slot)) = receiving.peek(channel.ring()) {
             assert_eq!(first_byte(slot), 7);
-            receiving.release(way.ring());
+            receiving.release(channel.ring());
         }
         sender.join().unwrap();
     });
@@ -149,34 +149,34 @@ fn third(send: fn(&Sending, &Way)) {
 
 #[test]
 fn a_sender_looks_for_a_release_before_it_uses_a_slot_again() {
-    third(|sending, way| assert!(sending.send(way.ring(), 0, 1, &[8]).is_ok()));
+    third(|sending, channel| assert!(sending.send(channel.ring(), 0, 1, &[8]).is_ok()));
 }
 
 /// The negative control of race 2: the sender writes without checking what was released.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_slot_that_is_used_again_without_a_look_is_found() {
-    third(|_, way| write(way));
+    third(|_, channel| write(channel));
 }
 
 /// Race 6: a sender leaves. A receiver that sees this must find its last frame.
 fn leave(frame_first: bool) {
     loom::model(move || {
-        let (way, left) = (Way::new(), Arc::new(AtomicU32::new(0)));
+        let (channel, left) = (Channel::new(), Arc::new(AtomicU32::new(0)));
         let sender = {
-            let (way, left) = (way.clone(), left.clone());
+            let (channel, left) = (channel.clone(), left.clone());
             thread::spawn(move || {
                 if !frame_first {
                     left.store(1, Release);
                 }
-                assert_eq!(Sending::new().send(way.ring(), 1, 0, &[]), Ok(true));
+                assert_eq!(Sending::new().send(channel.ring(), 1, 0, &[]), Ok(true));
                 if frame_first {
                     left.store(1, Release);
                 }
             })
         };
         if left.load(Acquire) == 1 {
-            assert!(Receiving::new().peek(way.ring()).is_some(), "its last frame is lost");
+            assert!(Receiving::new().peek(channel.ring()).is_some(), "its last frame is lost");
         }
         sender.join().unwrap();
     });

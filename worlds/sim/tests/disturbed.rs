@@ -207,7 +207,7 @@ fn unbalanced_traffic_runs_out_of_header_buffers_and_balanced_traffic_does_not()
             },
         );
         assert_eq!(run.deadlocked(), []);
-        network.record().0.iter().filter(|way| way.kind.name() == "release").count()
+        network.record().0.iter().filter(|circuit| circuit.kind.name() == "release").count()
     };
     assert_eq!(releases(true, 100), 0);
     assert_eq!([releases(false, 7), releases(false, 8), releases(false, 100)], [0, 1, 93]);

@@ -106,7 +106,7 @@ fn without_an_interrupt_nobody_waits_for_a_shift_to_pass() {
 fn the_busy_wait_of_rds_keeps_the_shift_apart_from_the_interrupt() {
     let barrier = Algorithm::Rds { hop: SignalCost::IPSC860 };
     let calm = synchronise_and_shift(barrier, None);
-    let receipt = calm.record.0.iter().rfind(|way| way.kind.name() == "null" && way.to == 2).unwrap().arrived;
+    let receipt = calm.record.0.iter().rfind(|circuit| circuit.kind.name() == "null" && circuit.to == 2).unwrap().arrived;
     for after in [0, 10, 20, 43] {
         let all = synchronise_and_shift(barrier, Some((2, receipt + Nanos::from_us(after))));
         let span = all.slowest().1;

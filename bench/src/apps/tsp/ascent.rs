@@ -31,29 +31,29 @@ pub(super) fn tolls(cities: &Cities, steps: u32) -> Vec<u32> {
 /// degree of each city.
 fn one_tree(cities: &Cities, tolls: &[f64]) -> (f64, Vec<u32>) {
     let count = cities.count();
-    let way = |from: usize, to: usize| f64::from(cities.distance(from, to)) + tolls[from] + tolls[to];
+    let length = |from: usize, to: usize| f64::from(cities.distance(from, to)) + tolls[from] + tolls[to];
     let (mut total, mut degrees) = (0.0, vec![0; count]);
     // By city, the nearest one in the tree so far.
     let mut nearest: Vec<usize> = vec![1; count];
     let mut left: Vec<usize> = (2..count).collect();
     let closer = |of: &[usize], nearest: &[usize]| {
-        (0..of.len()).min_by(|&a, &b| way(of[a], nearest[of[a]]).total_cmp(&way(of[b], nearest[of[b]])))
+        (0..of.len()).min_by(|&a, &b| length(of[a], nearest[of[a]]).total_cmp(&length(of[b], nearest[of[b]])))
     };
     while let Some(at) = closer(&left, &nearest) {
         let city = left.swap_remove(at);
-        total += way(city, nearest[city]);
+        total += length(city, nearest[city]);
         degrees[city] += 1;
         degrees[nearest[city]] += 1;
         for &other in &left {
-            if way(other, city) < way(other, nearest[other]) {
+            if length(other, city) < length(other, nearest[other]) {
                 nearest[other] = city;
             }
         }
     }
     let mut home: Vec<usize> = (1..count).collect();
-    home.sort_by(|&a, &b| way(0, a).total_cmp(&way(0, b)));
+    home.sort_by(|&a, &b| length(0, a).total_cmp(&length(0, b)));
     for &city in home.iter().cycle().take(2) {
-        total += way(0, city);
+        total += length(0, city);
         degrees[city] += 1;
         degrees[0] += 1;
     }

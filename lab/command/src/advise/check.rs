@@ -1,5 +1,5 @@
 //! `advise --check`: the program as it is and with the first two fixes, in random order.
-use super::predicted::{self, PredictedWay};
+use super::predicted::{self, PredictedVariant};
 use super::{Advice, print, text};
 use crate::cli::{Advise, Cli, Format};
 use crate::repeated::{ProgramRun, Repetition, Sameness, sameness, times_ms};
@@ -39,7 +39,7 @@ pub(super) struct CheckedCure {
     does_the_same: bool,
     /// The median time with it, and what was predicted.
     measured_s: f64,
-    predicted: Option<PredictedWay>,
+    predicted: Option<PredictedVariant>,
     /// Whether the measured time is within the range of the prediction.
     has_held: Option<bool>,
 }
@@ -90,15 +90,15 @@ pub(super) fn run(cli: &Cli, options: &Advise, advice: &Advice) -> Result<Vec<Ch
         line("CHECK  nothing was tried\n");
         return Ok(Vec::new());
     }
-    let ways: Vec<&str> = [plain.as_str()].into_iter().chain(cures.iter().map(|(command, _)| command.as_str())).collect();
+    let variants: Vec<&str> = [plain.as_str()].into_iter().chain(cures.iter().map(|(command, _)| command.as_str())).collect();
     let limit = Nanos(advice.seen.elapsed().0 * TOO_LONG).max(SHORTEST_LIMIT);
     let here = std::env::current_dir()?;
     let copied = options.check.in_copy.then_some(here.as_path());
     let repetition = Repetition { rounds: options.check.runs, limit, results: &options.check.result, copied };
     let mut progress = Progress::new("check", repetitions(options.check.runs, cures.len()) as usize, cli.quiet);
     let meter = Run::begin("advise", None);
-    let step = |way| progress.step(if way == 0 { "as it is" } else { "with a cure" });
-    let runs = repetition.run(ways.len(), &|way| shell(ways[way]), step)?;
+    let step = |variant| progress.step(if variant == 0 { "as it is" } else { "with a cure" });
+    let runs = repetition.run(variants.len(), &|variant| shell(variants[variant]), step)?;
     drop(progress);
     let noise = meter.end(interrupt::requested(), vec![], vec![], vec![]).noise.verdict;
     let checked: Vec<CheckedCure> = cures
@@ -119,7 +119,8 @@ pub(super) fn cures(advice: &Advice) -> Vec<Cure> {
     let mut found: Vec<Cure> = Vec::new();
     let program = advice.seen.command.as_deref().unwrap_or_default();
     // Some commands are about other programs.
-    let predicted = advice.predictions.advice().into_iter().filter_map(|way| Some((way.command.clone()?, way.rounding)));
+    let predicted =
+        advice.predictions.advice().into_iter().filter_map(|variant| Some((variant.command.clone()?, variant.rounding)));
     let commands = predicted.chain(advice.by_rule().filter_map(|remedy| Some((remedy.command.clone()?, remedy.rounding))));
     for cure in commands.filter(|(command, _)| command.ends_with(program)) {
         if found.iter().all(|(known, _)| *known != cure.0) && found.len() < CURES {
@@ -189,10 +190,10 @@ fn judge((command, rounding): Cure, without: &[ProgramRun], with: &[ProgramRun],
 impl CheckedCure {
     /// Compares it with its prediction, and keeps how far they differ.
     fn compared(self, advice: &Advice) -> Self {
-        let Some(way) = advice.predictions.of(&self.command) else { return self };
-        predicted::keep(way, self.measured_s);
-        let has_held = (way.least_s..=way.most_s).contains(&self.measured_s);
-        Self { predicted: Some(way.clone()), has_held: Some(has_held), ..self }
+        let Some(variant) = advice.predictions.of(&self.command) else { return self };
+        predicted::keep(variant, self.measured_s);
+        let has_held = (variant.least_s..=variant.most_s).contains(&self.measured_s);
+        Self { predicted: Some(variant.clone()), has_held: Some(has_held), ..self }
     }
 
     /// Whether the prediction held, in a line.

@@ -181,10 +181,10 @@ pub(crate) fn watch_for_cures(options: &Exec) -> Result<LearntCures> {
         Some(status) => status,
         None => wait(&mut child)?,
     };
-    let ways = advice.predictions.advice().into_iter().map(|way| (way.settings.clone(), way.own_runtime));
+    let variants = advice.predictions.advice().into_iter().map(|variant| (variant.settings.clone(), variant.own_runtime));
     let remedies = advice.by_rule().filter_map(|remedy| remedy.command.as_deref());
     let by_rule = remedies.filter_map(|command| Some((command.strip_suffix(&line)?.trim().to_owned(), false)));
-    Ok(LearntCures { exit_code: exit_code(status), cures: ways.chain(by_rule).collect() })
+    Ok(LearntCures { exit_code: exit_code(status), cures: variants.chain(by_rule).collect() })
 }
 
 fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> Result<()> {

@@ -91,7 +91,7 @@ fn clock_ns() -> f64 {
 
 /// A way to start the program, and how long it would take then.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct PredictedWay {
+pub(super) struct PredictedVariant {
     pub(super) command: Option<String>,
     pub(super) threads: u32,
     pub(super) runtime: &'static str,
@@ -117,7 +117,8 @@ pub(super) struct Predictions {
     /// How long the program was watched, in seconds.
     pub(super) recorded_s: f64,
     /// The fastest first; empty if nothing is predicted.
-    pub(super) ways: Vec<PredictedWay>,
+    #[serde(rename = "ways")]
+    pub(super) variants: Vec<PredictedVariant>,
     /// Why nothing, or not everything, is predicted, and which ranges are wide because earlier predictions
     /// were wrong.
     pub(super) notes: Vec<String>,
@@ -128,20 +129,21 @@ pub(super) struct Predictions {
 
 impl Predictions {
     /// The best way and the best way of the other class of rounding, as far as they pay.
-    pub(super) fn advice(&self) -> Vec<&PredictedWay> {
-        let Some(recorded) = self.ways.iter().find(|way| way.is_recorded) else { return Vec::new() };
-        let pays = |way: &&PredictedWay| {
-            let is_faster = way.predicted_s <= recorded.predicted_s * FASTER;
-            let saves =
-                self.wants_savings && way.predicted_s <= recorded.predicted_s * 1.02 && way.cpu_s <= recorded.cpu_s * SAVES;
+    pub(super) fn advice(&self) -> Vec<&PredictedVariant> {
+        let Some(recorded) = self.variants.iter().find(|variant| variant.is_recorded) else { return Vec::new() };
+        let pays = |variant: &&PredictedVariant| {
+            let is_faster = variant.predicted_s <= recorded.predicted_s * FASTER;
+            let saves = self.wants_savings
+                && variant.predicted_s <= recorded.predicted_s * 1.02
+                && variant.cpu_s <= recorded.cpu_s * SAVES;
             // A longer spin than usual depends on what else runs: it is in the table, and no advice.
-            let is_usual = way.runtime != PeerModel::LibgompActive.name();
-            !way.is_recorded && is_usual && way.command.is_some() && (is_faster || saves)
+            let is_usual = variant.runtime != PeerModel::LibgompActive.name();
+            !variant.is_recorded && is_usual && variant.command.is_some() && (is_faster || saves)
         };
-        let mut found: Vec<&PredictedWay> = Vec::new();
-        for way in self.ways.iter().filter(pays) {
-            if found.iter().all(|known| known.rounding != way.rounding) {
-                found.push(way);
+        let mut found: Vec<&PredictedVariant> = Vec::new();
+        for variant in self.variants.iter().filter(pays) {
+            if found.iter().all(|known| known.rounding != variant.rounding) {
+                found.push(variant);
             }
         }
         found
@@ -149,34 +151,34 @@ impl Predictions {
 
     /// Returns whether ways were simulated, and none of them helps.
     pub(super) fn refutes(&self) -> bool {
-        self.ways.len() > 1 && self.advice().is_empty()
+        self.variants.len() > 1 && self.advice().is_empty()
     }
 
     /// That of a command.
-    pub(super) fn of(&self, command: &str) -> Option<&PredictedWay> {
-        self.ways.iter().find(|way| way.command.as_deref() == Some(command))
+    pub(super) fn of(&self, command: &str) -> Option<&PredictedVariant> {
+        self.variants.iter().find(|variant| variant.command.as_deref() == Some(command))
     }
 }
 
 /// What `options` want to know of the program: under its own circumstances, or on another machine.
 pub(super) fn predict(options: &Advise, seen: &Observation, machine: &SeenMachine, wants_savings: bool) -> Predictions {
     let recorded_s = seen.lasted().as_secs();
-    let found = recorded_work(seen, machine.clock_ns).and_then(|work| ways(options, seen, machine, work));
+    let found = recorded_work(seen, machine.clock_ns).and_then(|work| variants(options, seen, machine, work));
     match found {
-        Ok((mut ways, notes)) => {
-            ways.sort_by(|a, b| (a.predicted_s, a.cpu_s).partial_cmp(&(b.predicted_s, b.cpu_s)).expect("times are numbers"));
-            Predictions { recorded_s, ways, notes, wants_savings }
+        Ok((mut variants, notes)) => {
+            variants.sort_by(|a, b| (a.predicted_s, a.cpu_s).partial_cmp(&(b.predicted_s, b.cpu_s)).expect("times are numbers"));
+            Predictions { recorded_s, variants, notes, wants_savings }
         }
-        Err(why) => Predictions { recorded_s, ways: Vec::new(), notes: vec![why], wants_savings },
+        Err(why) => Predictions { recorded_s, variants: Vec::new(), notes: vec![why], wants_savings },
     }
 }
 
-fn ways(
+fn variants(
     options: &Advise,
     seen: &Observation,
     machine: &SeenMachine,
     mut work: RecordedWork,
-) -> Result<(Vec<PredictedWay>, Vec<String>), String> {
+) -> Result<(Vec<PredictedVariant>, Vec<String>), String> {
     let model = runtime_model(seen).ok_or("how the program's runtime waits is not modelled")?;
     let mut simulated = SimulatedMachine {
         cpus: seen.allowed().len().max(1) as u32,
@@ -190,7 +192,7 @@ fn ways(
     let may_go_on = || !interrupt::requested() && clock::now() < end;
     let base = fitted(seen, &mut work, &simulated, &as_recorded, &may_go_on)?;
     let missed = factor(seen.lasted(), base.wall[0]);
-    let (mut ways, mut notes) = (Vec::new(), Vec::new());
+    let (mut variants, mut notes) = (Vec::new(), Vec::new());
     let is_missed = missed > NEAR;
     if is_missed {
         let both = format!("{:.2} s for the run of {:.2} s", base.wall[0].as_secs(), seen.lasted().as_secs());
@@ -201,7 +203,7 @@ fn ways(
         notes.push(format!("the simulation gives {both}, so only ways that do not spin are predicted"));
         let time =
             SimulatedTime { wall: [seen.lasted(); 3], cpu: work.teams.iter().fold(Nanos::ZERO, |sum, team| sum + team.ran) };
-        ways.push(way_of(seen, &work, &as_recorded, &as_recorded, time, 1.0));
+        variants.push(variant_of(seen, &work, &as_recorded, &as_recorded, time, 1.0));
     }
     if options.on.is_some() || options.quota.is_some() {
         let cpus = options.on.unwrap_or(simulated.cpus);
@@ -219,19 +221,24 @@ fn ways(
         if is_missed && (setting == as_recorded || spins(&work, &simulated, &setting)) {
             continue;
         }
-        let way = format!("{} with {} threads", setting.model.name(), threads_of(&work, &setting));
+        let variant = format!("{} with {} threads", setting.model.name(), threads_of(&work, &setting));
         if is_refuted(&kept, setting.model) && setting != as_recorded {
-            notes.push(format!("{way}: the last predictions of this model were wrong"));
+            notes.push(format!("{variant}: the last predictions of this model were wrong"));
             continue;
         }
         match simulate(&work, &simulated, &setting, &may_go_on) {
-            Ok(time) => {
-                ways.push(way_of(seen, &work, &as_recorded, &setting, time, factor.max(kept_factor(&kept, setting.model))))
-            }
-            Err(why) => notes.push(format!("{way}: {why}")),
+            Ok(time) => variants.push(variant_of(
+                seen,
+                &work,
+                &as_recorded,
+                &setting,
+                time,
+                factor.max(kept_factor(&kept, setting.model)),
+            )),
+            Err(why) => notes.push(format!("{variant}: {why}")),
         }
     }
-    Ok((ways, notes))
+    Ok((variants, notes))
 }
 
 /// Simulates the run as it was. What it lacks is what regions cost besides work and waits. On a busy machine
@@ -320,14 +327,14 @@ fn threads_of(work: &RecordedWork, setting: &StartSetting) -> u32 {
     setting.threads.unwrap_or(recorded)
 }
 
-fn way_of(
+fn variant_of(
     seen: &Observation,
     work: &RecordedWork,
     as_recorded: &StartSetting,
     setting: &StartSetting,
     time: SimulatedTime,
     factor: f64,
-) -> PredictedWay {
+) -> PredictedVariant {
     let mut words: Vec<String> = setting.threads.map(|threads| cures::openmp_size(seen, threads)).into_iter().collect();
     let is_own = setting.model == PeerModel::Own && as_recorded.model != PeerModel::Own;
     if setting.model != as_recorded.model && !is_own {
@@ -342,7 +349,7 @@ fn way_of(
     let same = setting.threads.is_none() && !is_own;
     let [median, least, most] = time.wall.map(Nanos::as_secs);
     let factor = factor.max(LEAST_FACTOR);
-    PredictedWay {
+    PredictedVariant {
         command,
         threads: threads_of(work, setting),
         runtime: setting.model.name(),
@@ -403,10 +410,10 @@ fn is_refuted(kept: &Numbers, model: PeerModel) -> bool {
 
 /// Keeps by how much a prediction was off, for later ranges. Where nothing can be kept, ranges stay as they
 /// are.
-pub(super) fn keep(way: &PredictedWay, measured_s: f64) {
+pub(super) fn keep(variant: &PredictedVariant, measured_s: f64) {
     let mut kept = kept::load(KEPT.0, KEPT.1).unwrap_or_default();
-    let off = (measured_s / way.predicted_s).max(way.predicted_s / measured_s);
-    kept.entry(way.runtime.to_owned()).or_default().add((off.min(1_000.0) * 1_000.0) as u64);
+    let off = (measured_s / variant.predicted_s).max(variant.predicted_s / measured_s);
+    kept.entry(variant.runtime.to_owned()).or_default().add((off.min(1_000.0) * 1_000.0) as u64);
     let _ = kept::store(KEPT.0, KEPT.1, &kept);
 }
 
@@ -426,7 +433,7 @@ mod tests {
     fn a_sleeping_worker_is_predicted_to_take_as_long_and_less_processor_time() {
         let found = of(&Advise::default(), true);
         assert_eq!((found.recorded_s, &found.notes[..]), (1.0, &[][..]));
-        let recorded = found.ways.iter().find(|way| way.is_recorded).unwrap();
+        let recorded = found.variants.iter().find(|variant| variant.is_recorded).unwrap();
         assert_eq!((recorded.runtime, recorded.threads, recorded.rounding), ("libgomp active", 2, Rounding::SameBits));
         assert!((0.95..1.05).contains(&recorded.predicted_s) && recorded.cpu_s > 1.8, "{recorded:?}");
         let advice = found.advice();
@@ -440,7 +447,8 @@ mod tests {
     fn a_machine_with_a_quota_is_slower_and_spins_cost_time_there() {
         let asked = Advise { on: Some(2), quota: Some(1.0), ..Advise::default() };
         let found = of(&asked, false);
-        let of = |runtime: &str| found.ways.iter().find(|way| way.runtime == runtime && way.threads == 2).unwrap();
+        let of =
+            |runtime: &str| found.variants.iter().find(|variant| variant.runtime == runtime && variant.threads == 2).unwrap();
         assert!(of("libgomp active").predicted_s > 1.8 && of("libgomp passive").predicted_s < 1.8, "{found:?}");
     }
 
@@ -448,7 +456,7 @@ mod tests {
     fn a_run_that_the_simulation_misses_is_notes() {
         let seen = Observation { ran_for: Some(Nanos::from_ms(1_700)), ..spinning() };
         let found = predict(&Advise::default(), &seen, &MACHINE, false);
-        assert!(found.ways.is_empty() && found.notes[0].starts_with("the simulation gives 1.0"), "{found:?}");
+        assert!(found.variants.is_empty() && found.notes[0].starts_with("the simulation gives 1.0"), "{found:?}");
         let strange = SeenMachine { cpus: 0, ..MACHINE };
         assert!(MACHINE.is_possible() && !strange.is_possible());
     }

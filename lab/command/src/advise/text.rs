@@ -1,6 +1,6 @@
 //! The screen: at most 24 lines of 80 columns.
 use super::document::RuntimeAccount;
-use super::predicted::PredictedWay;
+use super::predicted::PredictedVariant;
 use super::{Advice, paste};
 use foregather_machine::{Nanos, shown};
 use foregather_results::number::digits;
@@ -139,17 +139,20 @@ fn cure(advice: &Advice, cause: &NamedCause) -> Vec<String> {
     let best = advice.predictions.advice();
     if !best.is_empty() {
         let heads = ["CURE", "or"];
-        return best.iter().zip(heads).flat_map(|(way, head)| predicted(advice, cause, way, head)).collect();
+        return best.iter().zip(heads).flat_map(|(variant, head)| predicted(advice, cause, variant, head)).collect();
     }
     if advice.predictions.refutes() && advice.by_rule().next() != Some(&cause.remedy) {
-        let ways = advice.predictions.ways.len() - 1;
-        return wrapped("CURE", &format!("no setting: none of {ways} others is predicted to be faster; {}", cause.remedy.step));
+        let variants = advice.predictions.variants.len() - 1;
+        return wrapped(
+            "CURE",
+            &format!("no setting: none of {variants} others is predicted to be faster; {}", cause.remedy.step),
+        );
     }
     let why = advice
         .predictions
         .notes
         .first()
-        .filter(|_| advice.predictions.ways.is_empty())
+        .filter(|_| advice.predictions.variants.is_empty())
         .map(|why| format!("; no prediction: {why}"))
         .unwrap_or_default();
     let Some(command) = &cause.remedy.command else {
@@ -159,8 +162,8 @@ fn cure(advice: &Advice, cause: &NamedCause) -> Vec<String> {
 }
 
 /// A way to start the program, with its prediction.
-fn predicted(advice: &Advice, cause: &NamedCause, way: &PredictedWay, head: &str) -> Vec<String> {
-    let Some(command) = &way.command else { return Vec::new() };
+fn predicted(advice: &Advice, cause: &NamedCause, variant: &PredictedVariant, head: &str) -> Vec<String> {
+    let Some(command) = &variant.command else { return Vec::new() };
     let is_rule = cause.remedy.command.as_ref() == Some(command);
     let step = if is_rule { format!("{}; ", cause.remedy.step) } else { String::new() };
     let recorded = digits(advice.predictions.recorded_s, 2);
@@ -168,28 +171,28 @@ fn predicted(advice: &Advice, cause: &NamedCause, way: &PredictedWay, head: &str
         advice,
         head,
         command,
-        format!("{step}predicted {} instead of {recorded} s ({})", range(way), way.rounding.label()),
+        format!("{step}predicted {} instead of {recorded} s ({})", range(variant), variant.rounding.label()),
     )
 }
 
 /// `9.8 s (8.1 to 12)`.
-pub(super) fn range(way: &PredictedWay) -> String {
-    format!("{} s ({} to {})", digits(way.predicted_s, 2), digits(way.least_s, 2), digits(way.most_s, 2))
+pub(super) fn range(variant: &PredictedVariant) -> String {
+    format!("{} s ({} to {})", digits(variant.predicted_s, 2), digits(variant.least_s, 2), digits(variant.most_s, 2))
 }
 
 /// All ways that were simulated, the fastest first.
 pub(super) fn predictions(advice: &Advice) -> String {
     let predictions = &advice.predictions;
     let why = || predictions.notes.iter().map(|why| format!("note: {}\n", shown(why))).collect::<String>();
-    if predictions.ways.is_empty() {
+    if predictions.variants.is_empty() {
         return why();
     }
     let mut table = ResultTable::new(["threads", "runtime", "predicted s", "from", "to", "processor s", "results"]);
-    for way in &predictions.ways {
-        let runtime = if way.is_recorded { format!("{} (as it ran)", way.runtime) } else { way.runtime.to_owned() };
-        let times = [way.predicted_s, way.least_s, way.most_s, way.cpu_s].map(|time| digits(time, 3));
-        let label = way.rounding.label().to_owned();
-        table.rows.push([vec![way.threads.to_string(), runtime], times.to_vec(), vec![label]].concat());
+    for variant in &predictions.variants {
+        let runtime = if variant.is_recorded { format!("{} (as it ran)", variant.runtime) } else { variant.runtime.to_owned() };
+        let times = [variant.predicted_s, variant.least_s, variant.most_s, variant.cpu_s].map(|time| digits(time, 3));
+        let label = variant.rounding.label().to_owned();
+        table.rows.push([vec![variant.threads.to_string(), runtime], times.to_vec(), vec![label]].concat());
     }
     format!("{}{}", table.to_text(), why())
 }

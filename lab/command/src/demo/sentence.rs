@@ -1,6 +1,6 @@
 //! One line of the demo: what was done, and how long each took for it.
 use crate::screen::NO_BREAK;
-use foregather_report::{SideBySide, TimedWay};
+use foregather_report::{SideBySide, TimedEntry};
 use foregather_results::compare::ratio_of_medians;
 use foregather_results::number::{digits, rounded};
 use foregather_results::{Conclusion, Distribution, Level, Speedup};
@@ -161,14 +161,14 @@ impl Sentence {
     /// The same for a page.
     pub(super) fn side_by_side(&self, noise: Level) -> SideBySide {
         let faster = self.faster();
-        let way = |of: &Contestant| TimedWay {
+        let entry = |of: &Contestant| TimedEntry {
             name: of.name.clone(),
             is_ours: of.name == OURS,
             is_faster: faster == Some(of),
             ns: Distribution::of_values(&of.turns).map(|turns| [0.5, 0.0, 1.0].map(|q| turns.quantile(q))),
         };
-        let ways = [&self.ours].into_iter().chain(&self.others).map(way).collect();
-        SideBySide { about: self.about.clone(), ways, conclusion: self.conclusion(noise) }
+        let entries = [&self.ours].into_iter().chain(&self.others).map(entry).collect();
+        SideBySide { about: self.about.clone(), entries, conclusion: self.conclusion(noise) }
     }
 
     /// In words; `mark` stands before each number that is rough.

@@ -40,8 +40,8 @@ pub(super) struct Compared {
 pub(super) fn run(asked: &ProgramPair, command: &dyn Fn(bool) -> Command) -> Result<Compared> {
     let mut progress = Progress::new("exec", 2 * (asked.pairs as usize + 1), asked.quiet);
     let repetition = Repetition { rounds: asked.pairs, limit: asked.limit, results: &[], copied: None };
-    let step = |way| progress.step(if way == 1 { "with Foregather" } else { "without" });
-    let runs = repetition.run(2, &|way| command(way == 1), step)?;
+    let step = |variant| progress.step(if variant == 1 { "with Foregather" } else { "without" });
+    let runs = repetition.run(2, &|variant| command(variant == 1), step)?;
     drop(progress);
     let (without, with) = (&runs[0], &runs[1]);
     if without.len() < 2 {

@@ -164,8 +164,8 @@ mod tests {
         let shares: Vec<_> =
             comparisons(Compares::TimesAndShares, &pairs).iter().map(|c| (c.what, c.measured, c.simulated)).collect();
         assert_eq!(shares, [("processors used", 1.0, 0.5), ("time over AB's", 2.0, 3.0), ("processors used", 2.0, 1.5)]);
-        let trips = comparisons(Compares::RoundTrips, &pairs[..1]);
-        assert_eq!((trips[0].measured, trips[0].simulated), (50.0, 25.0));
+        let round_trips = comparisons(Compares::RoundTrips, &pairs[..1]);
+        assert_eq!((round_trips[0].measured, round_trips[0].simulated), (50.0, 25.0));
     }
 
     #[test]

@@ -108,14 +108,15 @@ impl Bench {
         let mut pairs = Vec::new();
         for case in &row.cases {
             let budgets = row.budgets(case, &self.costs);
-            let trips = row.compares == Compares::RoundTrips;
-            let measured = match trips {
+            let round_trips = row.compares == Compares::RoundTrips;
+            let measured = match round_trips {
                 true => vec![sides::measured_trips(case, &mut self.notes)?],
                 false => self.cells.run(case, &budgets, &mut self.matrix)?,
             };
             for (budget, measured) in budgets.into_iter().zip(measured) {
                 let likeness = &self.calibration;
-                let simulated = if trips { sides::simulated_trips(case, likeness)? } else { likeness.run(case, &budget)? };
+                let simulated =
+                    if round_trips { sides::simulated_round_trips(case, likeness)? } else { likeness.run(case, &budget)? };
                 pairs.push(BothSides { case: case.name, budget, measured, simulated });
             }
         }

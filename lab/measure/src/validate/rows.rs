@@ -137,10 +137,10 @@ impl Row {
         let hogs = vec![Case::beside("1 hog", 1, 0), Case::beside("2 hogs", 2, 0), Case::beside("4 hogs", 4, 0)];
         let quotas = vec![Case::limited("100 of 100 ms", 100), Case::limited("150 of 100 ms", 150)];
         let turns = vec![Case { realtime: true, ..Case::new("SCHED_RR", 2, Pinning::One) }];
-        let trips = vec![Case::new("one cpu", 2, Pinning::One), Case::new("two cpus", 2, Pinning::Two)];
+        let round_trips = vec![Case::new("one cpu", 2, Pinning::One), Case::new("two cpus", 2, Pinning::Two)];
         let bounded = |row: Self, bounds| Self { bounds, always: false, ..row };
         vec![
-            Self { compares: Compares::RoundTrips, ..bounded(Self::new("V1", "ping-pong of two that block", trips), &[]) },
+            Self { compares: Compares::RoundTrips, ..bounded(Self::new("V1", "ping-pong of two that block", round_trips), &[]) },
             Self::new("V2", "2 threads on 1 cpu", one(Pinning::One)),
             Self::new("V3", "2 threads on 2 cpus", one(Pinning::Two)),
             Self::new("V4", "4 threads on 2 cpus", vec![Case::new("alone", 4, Pinning::Two)]),

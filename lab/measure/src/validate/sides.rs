@@ -186,7 +186,7 @@ pub(super) fn measured_trips(case: &Case, notes: &mut Vec<String>) -> Result<See
 ///
 /// # Errors
 /// If a wait fails there.
-pub(super) fn simulated_trips(case: &Case, likeness: &Calibration) -> Result<Seen> {
+pub(super) fn simulated_round_trips(case: &Case, likeness: &Calibration) -> Result<Seen> {
     let machine = likeness.machine(case.place.cpus(), false, None);
     let mut seen = Seen::default();
     for seed in 1..=SEEDS {
@@ -238,9 +238,9 @@ mod tests {
     #[test]
     fn a_simulated_round_trip_costs_what_its_switches_cost() {
         let row = &Row::all()[0];
-        let trips: Vec<Seen> = row.cases.iter().map(|case| simulated_trips(case, &LIKENESS).unwrap()).collect();
-        for (trip, price) in trips.iter().zip([LIKENESS.prices.switch, LIKENESS.prices.wake_idle]) {
-            let us = trip.us().unwrap();
+        let round_trips: Vec<Seen> = row.cases.iter().map(|case| simulated_round_trips(case, &LIKENESS).unwrap()).collect();
+        for (round_trip, price) in round_trips.iter().zip([LIKENESS.prices.switch, LIKENESS.prices.wake_idle]) {
+            let us = round_trip.us().unwrap();
             assert!((us / (price * 2).as_us() - 1.0).abs() < 0.05, "{us} us of {price}");
         }
     }

@@ -15,7 +15,7 @@ use super::svg::escape;
 use super::{Drawn, dsm, papers};
 use foregather_results::Results;
 use placed::Placed;
-pub use side_by_side::{SideBySide, TimedWay};
+pub use side_by_side::{SideBySide, TimedEntry};
 
 /// One self-contained HTML page from these results, in their order.
 pub fn page(results: &[Results]) -> String {

@@ -10,14 +10,14 @@ pub struct SideBySide {
     /// What was done.
     pub about: String,
     /// The ways, in the order in which they are shown.
-    pub ways: Vec<TimedWay>,
+    pub entries: Vec<TimedEntry>,
     /// What follows for this project.
     pub conclusion: Conclusion,
 }
 
 /// How long one way took.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TimedWay {
+pub struct TimedEntry {
     /// Its name.
     pub name: String,
     /// Whether it is this project's.
@@ -42,8 +42,8 @@ pub(super) fn section(all: &[SideBySide]) -> String {
 }
 
 fn card(of: &SideBySide) -> String {
-    let longest = of.ways.iter().filter_map(|way| Some(way.ns?[0])).fold(0.0, f64::max);
-    let rows: String = of.ways.iter().map(|way| row(way, longest)).collect();
+    let longest = of.entries.iter().filter_map(|entry| Some(entry.ns?[0])).fold(0.0, f64::max);
+    let rows: String = of.entries.iter().map(|entry| row(entry, longest)).collect();
     let (class, chip) = chip(of);
     format!(
         "<div class=\"card beside\"><h3>{}</h3><span class=\"chip {class}\">{}</span><ul>{rows}</ul></div>\n",
@@ -52,11 +52,11 @@ fn card(of: &SideBySide) -> String {
     )
 }
 
-fn row(way: &TimedWay, longest: f64) -> String {
+fn row(entry: &TimedEntry, longest: f64) -> String {
     let mut text = String::new();
-    let ours = if way.is_ours { " class=ours" } else { "" };
-    let _ = write!(text, "<li{ours}><span class=way>{}</span>", escape(&way.name));
-    match way.ns {
+    let ours = if entry.is_ours { " class=ours" } else { "" };
+    let _ = write!(text, "<li{ours}><span class=way>{}</span>", escape(&entry.name));
+    match entry.ns {
         Some([median, least, most]) => {
             let share = 100.0 * median / longest.max(f64::MIN_POSITIVE);
             let time = |ns: f64| quantity(ns, "ns");
@@ -71,7 +71,7 @@ fn row(way: &TimedWay, longest: f64) -> String {
 
 /// The verdict in a few words, and its class.
 fn chip(of: &SideBySide) -> (&'static str, String) {
-    let faster = || of.ways.iter().find(|way| way.is_faster).map_or("another way", |way| way.name.as_str());
+    let faster = || of.entries.iter().find(|entry| entry.is_faster).map_or("another way", |entry| entry.name.as_str());
     match of.conclusion {
         Conclusion::Faster => ("good", "Foregather is faster".to_owned()),
         Conclusion::Slower => ("bad", format!("{} is faster", faster())),

@@ -66,14 +66,14 @@ pub(super) fn here(trial: &Trial, found: &mut Findings) -> Result<()> {
         |rank| cpus.get(rank as usize).copied(),
         |_, rank| {
             let layered = |lane: usize, path| ExchangeMode::layered(&exchange, rank, lane as u32, path);
-            let ways = [
+            let modes = [
                 layered(CHOSEN, Path::Chosen)?,
                 layered(BUFFERED, Path::Buffered)?,
                 layered(DIRECT, Path::Direct)?,
                 ExchangeMode::frames(&exchange, rank, FRAMES as u32)?,
                 ExchangeMode::copies(&exchange, rank, COPIES as u32)?,
             ];
-            SIZES.iter().map(|&bytes| batches_of(&ways, rank, bytes, batches)).collect::<Result<Vec<Halves>, Error>>()
+            SIZES.iter().map(|&bytes| batches_of(&modes, rank, bytes, batches)).collect::<Result<Vec<Halves>, Error>>()
         },
     )?;
     let both = both.into_iter().collect::<Result<Vec<_>, Error>>()?;
@@ -82,16 +82,16 @@ pub(super) fn here(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn batches_of(ways: &[ExchangeMode; 5], rank: u32, bytes: usize, batches: u32) -> Result<Halves, Error> {
+fn batches_of(modes: &[ExchangeMode; 5], rank: u32, bytes: usize, batches: u32) -> Result<Halves, Error> {
     let mut memory = vec![1; bytes];
     let rounds = (BATCH.0 / bytes).clamp(4, BATCH.1);
     let mut halves = Halves::default();
     for _ in 0..=batches {
-        for (way, halves) in ways.iter().zip(&mut halves) {
+        for (mode, halves) in modes.iter().zip(&mut halves) {
             let began = clock::now();
             for _ in 0..rounds {
-                way.turn(rank == 0, &mut memory)?;
-                way.turn(rank == 1, &mut memory)?;
+                mode.turn(rank == 0, &mut memory)?;
+                mode.turn(rank == 1, &mut memory)?;
             }
             let Nanos(took) = clock::now() - began;
             halves.push(took as f64 / (2 * rounds) as f64);
@@ -118,9 +118,9 @@ fn draw(found: &mut Findings, all: &[Halves]) {
 }
 
 fn answer(found: &mut Findings, all: &[Halves]) {
-    let at = |bytes: usize, way: usize| {
+    let at = |bytes: usize, mode: usize| {
         let place = SIZES.iter().position(|&size| size == bytes).unwrap_or(0);
-        least(&all[place][way])
+        least(&all[place][mode])
     };
     let (direct, copies) = (at(1 << 20, DIRECT), at(1 << 20, COPIES));
     let why = format!("{:.1} us half a round trip against {:.1}, the best of the batches", direct / 1e3, copies / 1e3);
@@ -171,12 +171,12 @@ type Spans = [Vec<Passed>; 3];
 
 pub(super) fn conjecture_here(trial: &Trial, found: &mut Findings) -> Result<()> {
     let spans = if trial.full { 5 * SPANS } else { SPANS };
-    let (mut kept, mut trips) = (Vec::new(), Vec::new());
+    let (mut kept, mut round_trips) = (Vec::new(), Vec::new());
     for workers in WORKERS {
         let all = beside(workers, spans)?;
         let quiet = median(all[0].iter().map(|span| span.chunks_per_ms));
-        for (way, series) in [(1, "bare frames"), (2, "Madeleine")] {
-            let values = |of: fn(&Passed) -> f64, unit: f64| all[way].iter().map(|span| of(span) * unit).collect();
+        for (mode, series) in [(1, "bare frames"), (2, "Madeleine")] {
+            let values = |of: fn(&Passed) -> f64, unit: f64| all[mode].iter().map(|span| of(span) * unit).collect();
             found.measurements.push(TRIPS.point(series, workers as usize, values(|span| span.trips_per_ms, 1.0)));
             if workers > 0 {
                 let share = 100.0 / quiet;
@@ -185,7 +185,7 @@ pub(super) fn conjecture_here(trial: &Trial, found: &mut Findings) -> Result<()>
         }
         // Spans beside each other met the same disturbances.
         let ratio = |of: fn(&Passed) -> f64| median(all[1].iter().zip(&all[2]).map(|(bare, layered)| of(layered) / of(bare)));
-        trips.push(ratio(|span| span.trips_per_ms));
+        round_trips.push(ratio(|span| span.trips_per_ms));
         if workers > 0 {
             kept.push(ratio(|span| span.chunks_per_ms));
         }
@@ -193,8 +193,11 @@ pub(super) fn conjecture_here(trial: &Trial, found: &mut Findings) -> Result<()>
     let words = |all: &[f64]| all.iter().map(|ratio| format!("{ratio:.2}")).collect::<Vec<_>>().join(" ");
     let worst = farthest(kept.iter().copied());
     found.answer(CONJECTURES[0], number(worst, format!("{} with 1, 2, 4 workers beside each", words(&kept))));
-    let least = trips[1..].iter().copied().fold(f64::INFINITY, f64::min);
-    found.answer(CONJECTURES[1], number(least, format!("{} with 0, 1, 2, 4 workers; the least beside workers", words(&trips))));
+    let least = round_trips[1..].iter().copied().fold(f64::INFINITY, f64::min);
+    found.answer(
+        CONJECTURES[1],
+        number(least, format!("{} with 0, 1, 2, 4 workers; the least beside workers", words(&round_trips))),
+    );
     Ok(())
 }
 
@@ -214,9 +217,9 @@ fn beside(workers: u32, spans: usize) -> Result<Spans> {
                 work(over, chunks);
                 return Ok(Spans::default());
             }
-            let ways =
+            let modes =
                 || Ok([ExchangeMode::frames(&exchange, rank, 0)?, ExchangeMode::layered(&exchange, rank, 1, Path::Chosen)?]);
-            let passed = ways().and_then(|ways| pass(&ways, rank == 0, chunks, spans));
+            let passed = modes().and_then(|modes| pass(&modes, rank == 0, chunks, spans));
             // Whatever has happened, the workers end.
             if rank == 0 || passed.is_err() {
                 over.store(true, Relaxed);
@@ -240,7 +243,7 @@ fn work(over: &AtomicBool, chunks: &AtomicU64) {
 }
 
 /// All spans: the leader says when each is over, by the first byte of its last message.
-fn pass(ways: &[ExchangeMode; 2], leads: bool, chunks: &AtomicU64, spans: usize) -> Result<Spans, Error> {
+fn pass(modes: &[ExchangeMode; 2], leads: bool, chunks: &AtomicU64, spans: usize) -> Result<Spans, Error> {
     let (mut all, mut memory) = (Spans::default(), vec![0; BYTES]);
     for _ in 0..spans {
         if leads {
@@ -248,16 +251,16 @@ fn pass(ways: &[ExchangeMode; 2], leads: bool, chunks: &AtomicU64, spans: usize)
             std::thread::sleep(std::time::Duration::from_nanos(SPAN.0));
             all[0].push(passed(began, chunks.load(Relaxed) - before, 0));
         }
-        for (way, all) in ways.iter().zip(&mut all[1..]) {
+        for (mode, all) in modes.iter().zip(&mut all[1..]) {
             let (began, before) = (clock::now(), chunks.load(Relaxed));
-            for trips in 1.. {
+            for round_trips in 1.. {
                 if leads {
                     memory[0] = u8::from(clock::now() - began >= SPAN);
                 }
-                way.turn(leads, &mut memory)?;
-                way.turn(!leads, &mut memory)?;
+                mode.turn(leads, &mut memory)?;
+                mode.turn(!leads, &mut memory)?;
                 if memory[0] == 1 {
-                    all.push(passed(began, chunks.load(Relaxed) - before, trips));
+                    all.push(passed(began, chunks.load(Relaxed) - before, round_trips));
                     break;
                 }
             }
@@ -266,7 +269,7 @@ fn pass(ways: &[ExchangeMode; 2], leads: bool, chunks: &AtomicU64, spans: usize)
     Ok(all)
 }
 
-fn passed(began: Nanos, chunks: u64, trips: u64) -> Passed {
+fn passed(began: Nanos, chunks: u64, round_trips: u64) -> Passed {
     let ms = (clock::now() - began).0 as f64 / 1e6;
-    Passed { trips_per_ms: trips as f64 / ms, chunks_per_ms: chunks as f64 / ms }
+    Passed { trips_per_ms: round_trips as f64 / ms, chunks_per_ms: chunks as f64 / ms }
 }

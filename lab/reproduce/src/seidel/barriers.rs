@@ -20,7 +20,11 @@ fn measured(kind: Algorithm, dimension: u32, late: u64) -> Result<(Nanos, Nanos)
 
 /// For how long the first null message from one node to another waited for its ports.
 fn waited(record: &Record, from: u32, to: u32) -> Nanos {
-    record.0.iter().find(|way| (way.from, way.to) == (from, to)).map_or(Nanos::ZERO, |way| way.granted - way.asked)
+    record
+        .0
+        .iter()
+        .find(|circuit| (circuit.from, circuit.to) == (from, to))
+        .map_or(Nanos::ZERO, |circuit| circuit.granted - circuit.asked)
 }
 
 pub(super) fn gsync(_: &Trial, found: &mut Findings) -> Result<()> {
@@ -97,15 +101,15 @@ pub(super) fn rds(_: &Trial, found: &mut Findings) -> Result<()> {
 /// When phase 1 ends, when phase 2 does, and which node is reached last.
 fn phases(found: &mut Findings) -> Result<()> {
     let played = synchronised(&Directed::new(8).last_late(75), RDS)?;
-    let arrivals = |node: u32| played.record.0.iter().filter(move |way| way.to == node).map(|way| way.arrived);
+    let arrivals = |node: u32| played.record.0.iter().filter(move |circuit| circuit.to == node).map(|circuit| circuit.arrived);
     let gathered = arrivals(0).max().unwrap_or(Nanos::ZERO);
-    let reached = played.record.0.iter().map(|way| way.arrived).max().unwrap_or(Nanos::ZERO);
+    let reached = played.record.0.iter().map(|circuit| circuit.arrived).max().unwrap_or(Nanos::ZERO);
     found.answer("rds-phase-1", us(gathered));
     found.answer("rds-phase-2", us(reached - gathered));
     let mut others = 0;
     for d in 2..=7 {
         let (size, played) = (1 << d, synchronised(&Directed::new(1 << d).last_late(75), RDS)?);
-        let last = played.record.0.iter().max_by_key(|way| way.arrived).map(|way| way.to);
+        let last = played.record.0.iter().max_by_key(|circuit| circuit.arrived).map(|circuit| circuit.to);
         let waitless: Vec<u32> = (0..size).filter(|&rank| SignalCost::IPSC860.wait(rank, size) == Nanos::ZERO).collect();
         others += usize::from(last != Some(size - 1) || waitless != [size - 1]);
     }
@@ -138,7 +142,7 @@ fn nearest_neighbours() -> Result<(usize, usize)> {
     let (mut far, mut all) = (0, 0);
     for kind in THREE {
         let played = synchronised_shift(&Directed::new(128), kind, M, Protocol::Forced)?;
-        far += played.record.0.iter().filter(|way| (way.from ^ way.to).count_ones() != 1).count();
+        far += played.record.0.iter().filter(|circuit| (circuit.from ^ circuit.to).count_ones() != 1).count();
         all += played.record.0.len();
     }
     Ok((far, all))

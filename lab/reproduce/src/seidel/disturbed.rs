@@ -22,8 +22,8 @@ fn four() -> Directed {
 
 /// When a null message from one node to another arrives, the last of them.
 fn heard(record: &Record, from: Rank, to: Rank) -> Result<Nanos> {
-    let ways = record.0.iter().filter(|way| (way.from, way.to) == (from, to));
-    ways.map(|way| way.arrived).max().context("no message from there")
+    let circuits = record.0.iter().filter(|circuit| (circuit.from, circuit.to) == (from, to));
+    circuits.map(|circuit| circuit.arrived).max().context("no message from there")
 }
 
 /// The shift of the case, without an interrupt and with one of that length at node 2, just after it has heard
@@ -88,7 +88,7 @@ fn phase_one(found: &mut Findings) -> Result<()> {
     let calm = synchronised(&Directed::new(8), RDS)?;
     let (mut worst, mut dearest) = (Nanos::ZERO, Nanos::ZERO);
     for node in (0..8).step_by(2) {
-        let first = calm.record.0.iter().filter(|way| way.to == node).map(|way| way.arrived).min();
+        let first = calm.record.0.iter().filter(|circuit| circuit.to == node).map(|circuit| circuit.arrived).min();
         let first = first.context("every inner node receives something")?;
         let hit = synchronised(&Directed::new(8).interrupted(node, first, Nanos::from_us(50)), RDS)?;
         (worst, dearest) = (worst.max(hit.precision()), dearest.max(hit.cost()));

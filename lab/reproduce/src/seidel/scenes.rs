@@ -126,9 +126,10 @@ fn interrupts() -> Result<Vec<Timeline>> {
 
 /// When node 2 had the null message of node 0.
 fn heard(played: &DirectedRun<Nanos>) -> Nanos {
-    let null =
-        |way: &&foregather_sim::net::Circuit| way.kind == foregather_sim::net::PacketKind::Null && (way.from, way.to) == (0, 2);
-    played.record.0.iter().find(null).map_or(BS, |way| way.arrived)
+    let null = |circuit: &&foregather_sim::net::Circuit| {
+        circuit.kind == foregather_sim::net::PacketKind::Null && (circuit.from, circuit.to) == (0, 2)
+    };
+    played.record.0.iter().find(null).map_or(BS, |circuit| circuit.arrived)
 }
 
 fn whole(time: Nanos) -> String {

@@ -116,7 +116,9 @@ fn packets() -> Result<Answer> {
             .record
             .0
             .iter()
-            .filter(|way| matches!(way.kind, PacketKind::Packet(Packet::Short | Packet::Probe | Packet::Request | Packet::Data)))
+            .filter(|circuit| {
+                matches!(circuit.kind, PacketKind::Packet(Packet::Short | Packet::Probe | Packet::Request | Packet::Data))
+            })
             .count())
     };
     let (short, long) = (count(100)?, count(101)?);
@@ -158,7 +160,7 @@ fn releases(traffic: Sending) -> Result<usize> {
         }
         Ok(())
     })?;
-    Ok(played.record.0.iter().filter(|way| way.kind == PacketKind::Release).count())
+    Ok(played.record.0.iter().filter(|circuit| circuit.kind == PacketKind::Release).count())
 }
 
 /// `a m`, in nanoseconds: 360 a byte.
@@ -241,13 +243,13 @@ fn everywhere() -> Result<(usize, usize)> {
 
 /// The long messages, or those of another kind.
 fn messages<T>(played: &DirectedRun<T>, packet: Packet) -> Vec<&Circuit> {
-    played.record.0.iter().filter(|way| way.kind == PacketKind::Packet(packet)).collect()
+    played.record.0.iter().filter(|circuit| circuit.kind == PacketKind::Packet(packet)).collect()
 }
 
 /// For how long all of them were on their way at the same time.
-fn together(ways: &[&Circuit]) -> Nanos {
-    let latest = ways.iter().map(|way| way.granted).max().unwrap_or(Nanos::ZERO);
-    ways.iter().map(|way| way.left).min().unwrap_or(Nanos::ZERO) - latest
+fn together(circuits: &[&Circuit]) -> Nanos {
+    let latest = circuits.iter().map(|circuit| circuit.granted).max().unwrap_or(Nanos::ZERO);
+    circuits.iter().map(|circuit| circuit.left).min().unwrap_or(Nanos::ZERO) - latest
 }
 
 pub(super) fn fig2(_: &Trial, found: &mut Findings) -> Result<()> {
@@ -268,7 +270,7 @@ pub(super) fn fig2(_: &Trial, found: &mut Findings) -> Result<()> {
     let mut waited = Nanos::ZERO;
     for late in [0, 75, 1_000, 20_000] {
         let played = shifted(&Directed::new(8).last_late(late), M, Forced)?;
-        waited = messages(&played, Packet::Forced).iter().fold(waited, |most, way| most.max(way.granted - way.asked));
+        waited = messages(&played, Packet::Forced).iter().fold(waited, |most, circuit| most.max(circuit.granted - circuit.asked));
     }
     found.answer("fig2-7-forced-never-waits", us(waited));
     Ok(())

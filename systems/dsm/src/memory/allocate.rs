@@ -117,7 +117,7 @@ impl<F: Fabric> Thread<'_, F> {
         A: FnOnce() -> Result<Result<R, Error>, Error>,
     {
         let and = |one, other| Call::from_bits(one).and(Call::from_bits(other)).bits();
-        self.reduction.give(self.seat, call.bits());
+        self.reduction.give(self.slot, call.bits());
         self.meet(|| {
             let mut all = [self.reduction.combined(and).unwrap_or(Call::UNLIKE.bits())];
             block_on(allreduce(self.messenger, &mut all, and))?;

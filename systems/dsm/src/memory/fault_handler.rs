@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 thread_local! {
     /// This thread's slot among its rank's threads, from 1 on; 0 for none. It has no destructor and no lazy
     /// initialisation, so a signal handler may read it.
-    static SEAT: Cell<u32> = const { Cell::new(0) };
+    static SLOT: Cell<u32> = const { Cell::new(0) };
 }
 
 /// The requesters of all threads of a rank, by slot.
@@ -31,33 +31,33 @@ impl<F: Fabric> ThreadTable<F> {
     }
 
     /// Assigns the slot to the calling thread, whose TID is `thread`.
-    pub(super) fn take(&self, seat: u32, thread: Option<ThreadId>) {
-        SEAT.set(seat);
-        self.0[seat as usize - 1].thread.store(thread.unwrap_or(0), Release);
+    pub(super) fn take(&self, slot: u32, thread: Option<ThreadId>) {
+        SLOT.set(slot);
+        self.0[slot as usize - 1].thread.store(thread.unwrap_or(0), Release);
     }
 
     /// Releases the calling thread's slot.
-    pub(super) fn leave(&self, seat: u32) {
-        SEAT.set(0);
-        self.0[seat as usize - 1].thread.store(0, Release);
+    pub(super) fn leave(&self, slot: u32) {
+        SLOT.set(0);
+        self.0[slot as usize - 1].thread.store(0, Release);
     }
 
     /// Returns the slot of the thread that faulted; 0 for none.
-    fn seat_of(&self, fault: &Fault) -> u32 {
-        let Some(thread) = fault.on_behalf_of else { return SEAT.get() };
+    fn slot_of(&self, fault: &Fault) -> u32 {
+        let Some(thread) = fault.on_behalf_of else { return SLOT.get() };
         self.0.iter().position(|entry| entry.thread.load(Acquire) == thread).map_or(0, |at| at as u32 + 1)
     }
 
     /// Returns the requester of slot `seat`. Only its own thread locks it, so no thread waits here.
-    pub(super) fn of(&self, seat: u32) -> MutexGuard<'_, Requester<F>> {
-        self.0[seat as usize - 1].requester.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn of(&self, slot: u32) -> MutexGuard<'_, Requester<F>> {
+        self.0[slot as usize - 1].requester.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Serves an access to a closed page.
 pub(super) struct FaultHandler<F: Fabric> {
     pub(super) node: Arc<Node<F::Cpu, Mapped>>,
-    pub(super) seats: Arc<ThreadTable<F>>,
+    pub(super) slots: Arc<ThreadTable<F>>,
     pub(super) table: Arc<MinipageTable>,
     pub(super) rank: Rank,
     /// Whether threads write journals.
@@ -76,10 +76,10 @@ where
             self.end(fault, "", "nothing is allocated there: arrays are used before they are freed")
         };
         let holds = self.table.extent(minipage).is_some_and(|extent| extent.holds(fault.place));
-        let requester = match self.seats.seat_of(fault) {
+        let requester = match self.slots.slot_of(fault) {
             _ if !holds => return FaultEnd::NotMine,
             0 => self.die(fault, minipage, "this thread is none of those that share memory: let it be run by `memory::run`"),
-            seat => self.seats.0[seat as usize - 1].requester.try_lock(),
+            slot => self.slots.0[slot as usize - 1].requester.try_lock(),
         };
         let mut requester = match requester {
             Ok(requester) => requester,

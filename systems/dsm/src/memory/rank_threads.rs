@@ -56,13 +56,13 @@ impl<F: Fabric> Mailbox<F> {
     }
 
     /// Returns the lane for the requests of the thread in that slot.
-    pub(super) fn asking(&self, seat: u32) -> F {
-        self.take(seat)
+    pub(super) fn asking(&self, slot: u32) -> F {
+        self.take(slot)
     }
 
     /// Returns the lane for the messages of the thread in that slot.
-    fn messages(&self, seat: u32) -> F {
-        self.take(self.settings.threads + seat)
+    fn messages(&self, slot: u32) -> F {
+        self.take(self.settings.threads + slot)
     }
 }
 
@@ -85,7 +85,7 @@ impl<F: Fabric> Drop for Mailbox<F> {
 /// The state that the threads of a rank share.
 pub(super) struct RankThreads<'c, F: Fabric, S> {
     pub(super) node: &'c Node<F::Cpu, Mapped>,
-    pub(super) seats: &'c ThreadTable<F>,
+    pub(super) slots: &'c ThreadTable<F>,
     pub(super) settings: Settings,
     pub(super) beside: Group<threads::Thread>,
     /// The number of threads that have not ended.
@@ -122,15 +122,15 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         &self,
         mailbox: &Mailbox<F>,
         cpu: threads::Thread,
-        seat: u32,
+        slot: u32,
         program: &impl Fn(&Thread<'_, F>, &S) -> Result<R, Error>,
     ) -> Option<(Ended<R>, Messenger<F>)> {
-        let (messenger, _stack, beside) = self.ready(mailbox.messages(seat), cpu, seat)?;
+        let (messenger, _stack, beside) = self.ready(mailbox.messages(slot), cpu, slot)?;
         let began = messenger.now();
         let thread = Thread {
             node: self.node,
-            seats: self.seats,
-            seat,
+            slots: self.slots,
+            slot,
             settings: self.settings,
             messenger: &messenger,
             beside: RefCell::new(Some(beside)),
@@ -138,21 +138,21 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
             heap: &self.heap,
             began: Cell::new(began),
         };
-        self.seats.take(seat, cpu.identity());
+        self.slots.take(slot, cpu.identity());
         // Ranks that wait for this thread are informed before its state is dropped; otherwise they would name
         // one another as the cause.
         let end = catch_unwind(AssertUnwindSafe(|| self.run_program(&thread, program)));
-        self.seats.leave(seat);
+        self.slots.leave(slot);
         let failure = match end {
             Ok(Ok(ended)) => {
                 drop(thread);
-                self.through(seat);
+                self.through(slot);
                 return Some((ended, messenger));
             }
             Ok(Err(error)) => Failure::Error(error),
             Err(panic) => Failure::Panic(panic),
         };
-        let error = self.fail(seat, failure);
+        let error = self.fail(slot, failure);
         drop(thread);
         messenger.fail(&error);
         None
@@ -160,10 +160,10 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
 
     /// Creates the messenger first: if the rest fails, the messenger informs the ranks that wait for this
     /// thread.
-    fn ready(&self, lane: F, cpu: threads::Thread, seat: u32) -> Option<(Messenger<F>, Stack, BarrierMember<threads::Thread>)> {
-        let failed = |error| self.fail(seat, Failure::Error(error));
+    fn ready(&self, lane: F, cpu: threads::Thread, slot: u32) -> Option<(Messenger<F>, Stack, BarrierMember<threads::Thread>)> {
+        let failed = |error| self.fail(slot, Failure::Error(error));
         let messenger = Messenger::new(lane, self.settings.letters()).map_err(failed).ok()?;
-        match Stack::install().and_then(|stack| Ok((stack, self.beside.join(cpu, seat - 1)?))) {
+        match Stack::install().and_then(|stack| Ok((stack, self.beside.join(cpu, slot - 1)?))) {
             Ok((stack, beside)) => Some((messenger, stack, beside)),
             Err(error) => {
                 messenger.fail(&failed(error));
@@ -188,8 +188,8 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
 
     /// Reports that this thread cannot continue to its server, which informs all ranks. Returns the error
     /// that names the cause.
-    fn fail(&self, seat: u32, failure: Failure) -> Error {
-        let mut requester = self.seats.of(seat);
+    fn fail(&self, slot: u32, failure: Failure) -> Error {
+        let mut requester = self.slots.of(slot);
         let error = match &failure {
             Failure::Error(error) => error.clone(),
             Failure::Panic(_) => Error::from(Cause::Poisoned { by: Some(requester.lane().rank()) }),
@@ -201,10 +201,10 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
 
     /// Records that a thread has ended. The rank's last thread detaches the rank; if a thread has failed,
     /// none does.
-    fn through(&self, seat: u32) {
+    fn through(&self, slot: u32) {
         if self.working.fetch_sub(1, AcqRel) == 1 {
-            let end = block_on(self.seats.of(seat).detach(self.node));
-            end.unwrap_or_else(|error| _ = self.fail(seat, Failure::Error(error)));
+            let end = block_on(self.slots.of(slot).detach(self.node));
+            end.unwrap_or_else(|error| _ = self.fail(slot, Failure::Error(error)));
         }
     }
 }

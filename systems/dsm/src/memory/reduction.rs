@@ -23,8 +23,8 @@ impl Reduction {
     }
 
     /// Sets the value of the thread in that slot.
-    pub(super) fn give<T: Element>(&self, seat: u32, value: T) {
-        put(&self.values[seat as usize - 1], value);
+    pub(super) fn give<T: Element>(&self, slot: u32, value: T) {
+        put(&self.values[slot as usize - 1], value);
     }
 
     /// Returns the values of all threads of this rank combined in slot order, or `None` if their types

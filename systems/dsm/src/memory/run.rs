@@ -62,34 +62,34 @@ where
     R: Send,
 {
     let count = settings.threads;
-    let (known, seat) = (lanes.len(), lanes.first().map(|lane| (lane.rank(), lane.size())));
+    let (known, slot) = (lanes.len(), lanes.first().map(|lane| (lane.rank(), lane.size())));
     let mailbox = Mailbox::new(lanes, settings);
-    let Some((rank, ranks)) = seat.filter(|_| known == self::lanes(count) as usize && count > 0) else {
+    let Some((rank, ranks)) = slot.filter(|_| known == self::lanes(count) as usize && count > 0) else {
         let needs = "one for the server and two for each thread, of which there is at least one";
         return Err(Cause::Setting { what: "the number of lanes for shared memory", needs }.into());
     };
     let homes = if settings.central { Homes::central(ranks, 0)? } else { Homes::spread(ranks)? };
     let (mapped, words, shared, heap) = mapped((ranks, &settings), layout)?;
     let node = Arc::new(Node::with_words(homes, words, mapped.clone()));
-    let requester = |seat| {
-        let lane = mailbox.asking(seat);
+    let requester = |slot| {
+        let lane = mailbox.asking(slot);
         let policy = settings.policy_of(&lane);
         Requester::new(lane, &node, policy)
     };
-    let seats = Arc::new(ThreadTable::new((1..=count).map(requester).collect()));
+    let slots = Arc::new(ThreadTable::new((1..=count).map(requester).collect()));
     let (table, observed, asking) = (mapped.table, settings.journal > 0, settings.asking);
-    let handler = FaultHandler { node: Arc::clone(&node), seats: Arc::clone(&seats), table, rank, observed, asking };
+    let handler = FaultHandler { node: Arc::clone(&node), slots: Arc::clone(&slots), table, rank, observed, asking };
     let serving = mapped.space.serve(Arc::new(handler))?;
 
     let (beside, working) = (Group::new(Algorithm::Central, count)?, AtomicU32::new(count));
     let (reduction, heap, end) = (Reduction::new(count), Mutex::new(heap), FirstFailure::of(rank));
-    let rank_threads = RankThreads { node: &node, seats: &seats, settings, beside, working, reduction, heap, end, shared };
+    let rank_threads = RankThreads { node: &node, slots: &slots, settings, beside, working, reduction, heap, end, shared };
     let parts = threads::run(
         1 + count,
         |_| None,
         |cpu, number| match number {
             0 => rank_threads.serve(&mailbox).map(|part| Part::Server(Box::new(part))),
-            seat => rank_threads.work(&mailbox, cpu, seat, &program).map(|part| Part::Thread(Box::new(part))),
+            slot => rank_threads.work(&mailbox, cpu, slot, &program).map(|part| Part::Thread(Box::new(part))),
         },
     )?;
     drop(serving);
@@ -100,7 +100,7 @@ where
     }
     // Leave normally only if all threads ended normally; otherwise ranks that wait for this one learn that it
     // is gone.
-    (1..=count).for_each(|seat| seats.of(seat).lane().leave());
+    (1..=count).for_each(|slot| slots.of(slot).lane().leave());
     let (mut threads, mut server, mut messenger) = (Vec::new(), None, None);
     for part in parts.into_iter().flatten() {
         match part {

@@ -25,9 +25,9 @@ use std::sync::{Mutex, MutexGuard};
 /// consecutive numbers.
 pub struct Thread<'d, F: Fabric> {
     pub(super) node: &'d Node<F::Cpu, Mapped>,
-    pub(super) seats: &'d ThreadTable<F>,
+    pub(super) slots: &'d ThreadTable<F>,
     /// Its slot in its rank, from 1 on.
-    pub(super) seat: u32,
+    pub(super) slot: u32,
     pub(super) settings: Settings,
     pub(super) messenger: &'d Messenger<F>,
     /// Its barrier with the other threads of this rank; `None` after that has failed.
@@ -63,7 +63,7 @@ impl<F: Fabric> Thread<'_, F> {
 
     /// Returns its number among the threads of all ranks.
     pub fn number(&self) -> u32 {
-        self.rank() * self.settings.threads + self.seat - 1
+        self.rank() * self.settings.threads + self.slot - 1
     }
 
     /// Returns the number of threads on all ranks.
@@ -83,7 +83,7 @@ impl<F: Fabric> Thread<'_, F> {
     }
 
     pub(super) fn requester(&self) -> MutexGuard<'_, Requester<F>> {
-        self.seats.of(self.seat)
+        self.slots.of(self.slot)
     }
 
     /// Waits for all threads of all ranks.
@@ -117,7 +117,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// As for [`Thread::barrier`]; [`Cause::Mismatch`] if ranks pass values of different types,
     /// [`Cause::Setting`] if threads of a rank do.
     pub fn reduce<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
-        self.reduction.give(self.seat, value);
+        self.reduction.give(self.slot, value);
         self.meet(|| {
             let needs = "that all threads give numbers of the same kind";
             let mine = self.reduction.combined(&combine).ok_or(Cause::Setting { what: "a reduction", needs })?;
@@ -136,7 +136,7 @@ impl<F: Fabric> Thread<'_, F> {
         observer::doing(Operation::Barrier, || {
             let began = self.messenger.now();
             self.meet_beside()?;
-            if self.seat == 1 {
+            if self.slot == 1 {
                 across().map_err(|error| self.broken(error))?;
             }
             self.meet_beside()?;

@@ -5,7 +5,7 @@ use crate::{Access, Minipage};
 use core::future::Future;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use foregather_conformance::table::{Chooser as Order, Seat, Table};
+use foregather_conformance::table::{Chooser as Order, Table, TableLane};
 use foregather_machine::{Cause, Error, Fabric, Limits, Rank, SplitMix};
 use foregather_wait::{Policy, Waiter};
 use std::cell::RefCell;
@@ -52,13 +52,13 @@ impl PageStore for Guarded {
     }
 }
 
-type Cpu<'t> = <Seat<'t> as Fabric>::Cpu;
+type Cpu<'t> = <TableLane<'t> as Fabric>::Cpu;
 type Program<'t> = Pin<Box<dyn Future<Output = Result<(), Error>> + 't>>;
 
 /// One thread of a rank.
 struct App<'t> {
     node: Rc<Node<Cpu<'t>, Guarded>>,
-    requester: Requester<Seat<'t>>,
+    requester: Requester<TableLane<'t>>,
 }
 
 impl App<'_> {
@@ -101,14 +101,14 @@ fn ends<'t>(
     let mut programs: Vec<Program<'t>> = Vec::new();
     for rank in 0..ranks {
         let node = Rc::new(Node::new(homes, MINIPAGES, Guarded::new()));
-        let (served, lane) = (Rc::clone(&node), table.seat(rank, 0));
+        let (served, lane) = (Rc::clone(&node), table.lane(rank, 0));
         programs.push(Box::pin(async move {
             let server = Server::new(homes, rank, MINIPAGES, LOCKS);
             serve(&lane, &*served, server, &Waiter::new(Policy::Block, rank)).await.map(|_| ())
         }));
         let through = Rc::new(RefCell::new(0));
         for thread in 1..=threads {
-            let requester = Requester::new(table.seat(rank, thread), &node, Policy::Block);
+            let requester = Requester::new(table.lane(rank, thread), &node, Policy::Block);
             let (mut app, program, through) =
                 (App { node: Rc::clone(&node), requester }, Rc::clone(&program), Rc::clone(&through));
             programs.push(Box::pin(async move {

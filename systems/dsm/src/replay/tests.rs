@@ -46,12 +46,12 @@ fn replay(seed: u64, journals: &[Journal], prefetches: u32) -> (Vec<TimeSpent>, 
     let mut programs: Vec<Program<'_>> = Vec::new();
     for (rank, journal) in (0..ranks).zip(journals) {
         let node = Rc::new(Node::new(homes, BYTES.len() as u32, Sizes::new(BYTES, Profile::MILLIPAGE_1999)));
-        let (served, lane) = (Rc::clone(&node), table.seat(rank, 0));
+        let (served, lane) = (Rc::clone(&node), table.lane(rank, 0));
         programs.push(Box::pin(async move {
             let server = Server::new(homes, rank, BYTES.len() as u32, 2);
             serve(&lane, &*served, server, &Waiter::new(Policy::Block, rank)).await.map(End::Server)
         }));
-        let (lane, letters) = (table.seat(rank, 1), table.seat(rank, 2));
+        let (lane, letters) = (table.lane(rank, 1), table.lane(rank, 2));
         programs.push(Box::pin(async move {
             let settings = Settings { policy: Some(Policy::Block), ..Settings::default() };
             let messenger = Messenger::new(letters, settings)?;

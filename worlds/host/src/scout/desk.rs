@@ -19,7 +19,7 @@ pub(super) trait Kernel {
     /// The caller's processor.
     fn here(&self) -> CpuId;
     /// Lets threads that are ready to run there have the caller's processor first.
-    fn give_way(&self);
+    fn yield_now(&self);
     /// Makes the scout; `false` if there can be none.
     fn start(&self) -> bool;
     /// Has the scout on that processor when it returns; `false` if that cannot be.
@@ -200,7 +200,7 @@ impl ScoutQueue {
     pub(super) fn answer(&self, answered: u32, kernel: &impl Kernel) -> u32 {
         let number = self.question.load(Acquire);
         if number != answered {
-            kernel.give_way();
+            kernel.yield_now();
             self.leave(kernel.here(), kernel.now(), number, 1);
         }
         number

@@ -94,7 +94,7 @@ impl Kernel for Linux {
     fn here(&self) -> CpuId {
         affinity::current()
     }
-    fn give_way(&self) {
+    fn yield_now(&self) {
         std::thread::yield_now();
     }
     fn start(&self) -> bool {

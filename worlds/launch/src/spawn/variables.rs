@@ -31,7 +31,7 @@ impl Variables {
         if plan.program.first().is_none_or(|program| program.is_empty()) {
             return Err(Error::other("the program's name is empty: write what is to be started behind `--`"));
         }
-        let hosts = seats(&plan.hosts, plan.size)?;
+        let hosts = host_of_ranks(&plan.hosts, plan.size)?;
         let (root, listener) = root(&hosts)?;
         let name = secret::job_name()?;
         let within = format!("{}{name}/", env::var(own::WITHIN).unwrap_or_default());
@@ -82,13 +82,13 @@ impl Variables {
 }
 
 /// Returns one host for each rank, filling the slots of the first host first.
-fn seats(hosts: &[Host], size: u32) -> Result<Vec<Host>, Error> {
+fn host_of_ranks(hosts: &[Host], size: u32) -> Result<Vec<Host>, Error> {
     let all = hosts.iter().flat_map(|host| std::iter::repeat_n(host, host.slots as usize));
-    let seats: Vec<Host> = all.take(size as usize).cloned().collect();
-    if !hosts.is_empty() && seats.len() < size as usize {
+    let host_of_ranks: Vec<Host> = all.take(size as usize).cloned().collect();
+    if !hosts.is_empty() && host_of_ranks.len() < size as usize {
         return Err(setting("the number of slots of all hosts", "one for each rank at least: raise slots=N"));
     }
-    Ok(seats)
+    Ok(host_of_ranks)
 }
 
 /// Returns the host of rank 0, and its socket if that is this host. It is reachable from outside only if

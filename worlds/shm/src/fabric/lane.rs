@@ -89,12 +89,12 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 
     #[inline]
-    fn way(&self, to: usize) -> &Outgoing {
-        let way = &self.outgoing[to];
-        if way.sending.sent() == 0 {
+    fn outgoing_to(&self, to: usize) -> &Outgoing {
+        let outgoing_to = &self.outgoing[to];
+        if outgoing_to.sending.sent() == 0 {
             self.introduce(to);
         }
-        way
+        outgoing_to
     }
 
     #[cold]
@@ -147,7 +147,7 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
         if bytes.len() > INLINE {
             return Err(Self::too_long(bytes.len(), INLINE));
         }
-        let sent = self.way(to).send(self.fabric.ring(self.port, to), head, bytes).map_err(|_| self.garbled(to))?;
+        let sent = self.outgoing_to(to).send(self.fabric.ring(self.port, to), head, bytes).map_err(|_| self.garbled(to))?;
         if sent {
             self.ring_bell(to);
         }
@@ -159,7 +159,7 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
     #[inline]
     fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let to = self.fabric.port_of(to).unwrap_or_else(|error| panic!("{error}"));
-        let index = self.way(to).filling(self.fabric.ring(self.port, to));
+        let index = self.outgoing_to(to).filling(self.fabric.ring(self.port, to));
         let buffer = self.fabric.buffer(self.port, to, index.into());
         // A process that broke the rules could change bytes meanwhile, and nothing else.
         // SAFETY: this is the ring's one sender, and a buffer that is being filled is not on its way, so
@@ -175,7 +175,7 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
             return Err(Self::too_long(len, BUFFER));
         }
         let ring = self.fabric.ring(self.port, to);
-        let sent = self.way(to).send_filled(ring, self.limits.credits, head, len).map_err(|_| self.garbled(to))?;
+        let sent = self.outgoing_to(to).send_filled(ring, self.limits.credits, head, len).map_err(|_| self.garbled(to))?;
         if sent {
             self.ring_bell(to);
         }

@@ -78,7 +78,7 @@ impl Cursor<'_> {
 /// borrows their range. With [`CopyDirection::Write`], if `pid` is this process, it has exposed the range of
 /// `there` to the caller.
 pub(crate) unsafe fn transfer(
-    way: CopyDirection,
+    direction: CopyDirection,
     pid: i32,
     here: &[Piece],
     there: &[Piece],
@@ -93,7 +93,7 @@ pub(crate) unsafe fn transfer(
         // SAFETY: both vectors have as many entries as the counts say; their memory is as the `# Safety`
         // section demands.
         let moved = unsafe {
-            match way {
+            match direction {
                 CopyDirection::Read => libc::process_vm_readv(pid, ours.as_ptr(), count as _, theirs.as_ptr(), others as _, 0),
                 CopyDirection::Write => libc::process_vm_writev(pid, ours.as_ptr(), count as _, theirs.as_ptr(), others as _, 0),
             }
@@ -153,11 +153,11 @@ pub(crate) fn are_refused() -> bool {
 mod tests {
     use super::*;
 
-    fn copy(way: CopyDirection, here: &mut [&mut [u8]], there: &mut [&mut [u8]], range: Range<usize>) -> Result<(), Errno> {
+    fn copy(direction: CopyDirection, here: &mut [&mut [u8]], there: &mut [&mut [u8]], range: Range<usize>) -> Result<(), Errno> {
         let here: Vec<_> = of_mutable(here).collect();
         let there: Vec<_> = of_mutable(there).collect();
         // SAFETY: this call alone borrows both lists.
-        unsafe { transfer(way, std::process::id() as i32, &here, &there, range) }
+        unsafe { transfer(direction, std::process::id() as i32, &here, &there, range) }
     }
 
     /// Splits the bytes into pieces of odd sizes, some of them empty, more than one call takes.
@@ -175,16 +175,16 @@ mod tests {
         if are_refused() {
             return;
         }
-        for way in [CopyDirection::Read, CopyDirection::Write] {
+        for direction in [CopyDirection::Read, CopyDirection::Write] {
             for range in [0..1_000, 0..1, 999..1_000, 17..800, 500..500] {
                 let mut one: Vec<u8> = (0..1_000).map(|i| i as u8).collect();
                 let mut two = vec![0xAA; 1_000];
-                copy(way, &mut cut(&mut one, 13), &mut cut(&mut two, 7), range.clone()).unwrap();
-                let (to, from) = if way == CopyDirection::Read { (&one, vec![0xAA; 1_000]) } else { (&two, one.clone()) };
+                copy(direction, &mut cut(&mut one, 13), &mut cut(&mut two, 7), range.clone()).unwrap();
+                let (to, from) = if direction == CopyDirection::Read { (&one, vec![0xAA; 1_000]) } else { (&two, one.clone()) };
                 let before: Vec<u8> =
-                    if way == CopyDirection::Read { (0..1_000).map(|i| i as u8).collect() } else { vec![0xAA; 1_000] };
+                    if direction == CopyDirection::Read { (0..1_000).map(|i| i as u8).collect() } else { vec![0xAA; 1_000] };
                 for at in 0..1_000 {
-                    assert_eq!(to[at], if range.contains(&at) { from[at] } else { before[at] }, "{way:?} {range:?} {at}");
+                    assert_eq!(to[at], if range.contains(&at) { from[at] } else { before[at] }, "{direction:?} {range:?} {at}");
                 }
             }
         }

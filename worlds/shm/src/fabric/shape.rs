@@ -70,7 +70,7 @@ impl SegmentSpec {
         let setting = |what, needs| Error::from(Cause::Setting { what, needs });
         let ports = self.ranks.checked_mul(self.lanes).filter(|ports| (1..=MOST_PORTS).contains(ports));
         let ports = ports.ok_or_else(|| setting("the number of ranks times that of their lanes", "1 to 1024"))? as usize;
-        let fits = |credits: u32| ports * ports * way_bytes(credits) <= self.budget;
+        let fits = |credits: u32| ports * ports * pair_bytes(credits) <= self.budget;
         let credits = (1..MOST_BUFFERS).rev().find(|&credits| fits(credits)).ok_or_else(|| {
             setting("the memory for so many lanes", "a larger budget, or fewer lanes: each pair of them takes 10 KiB at least")
         })?;
@@ -136,7 +136,7 @@ const fn ring_bytes(credits: u32) -> usize {
 
 /// Returns the bytes of a channel: its ring, and one buffer more than credits, to fill while all others are
 /// in flight.
-const fn way_bytes(credits: u32) -> usize {
+const fn pair_bytes(credits: u32) -> usize {
     ring_bytes(credits) + (credits as usize + 1) * BUFFER
 }
 

@@ -81,10 +81,10 @@ impl<'s, Q: Queue> Lane<'s, Q> {
     /// Takes room for one frame; if there is none, the bell rings when there is.
     fn has_room(&self, to: u32) -> bool {
         let cluster = self.cluster;
-        let mut ways = cluster.desks[self.number as usize].ways.borrow_mut();
-        let way = ways.entry(to).or_default();
-        let admitted = way.admits(self.cpu.now(), cluster.spec.nic.room());
-        if let Some(at) = way.next_release().filter(|_| !admitted) {
+        let mut peers = cluster.desks[self.number as usize].peers.borrow_mut();
+        let peer = peers.entry(to).or_default();
+        let admitted = peer.admits(self.cpu.now(), cluster.spec.nic.room());
+        if let Some(at) = peer.next_release().filter(|_| !admitted) {
             cluster.foresee(at, ClusterEvent::Room(self.number));
         }
         admitted
@@ -138,13 +138,14 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
     fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let length = self.cluster.spec.nic.buffer as usize;
         let number = self.cluster.number(to);
-        let take =
-            || std::mem::take(&mut self.cluster.desks[self.number as usize].ways.borrow_mut().entry(number).or_default().filling);
+        let take = || {
+            std::mem::take(&mut self.cluster.desks[self.number as usize].peers.borrow_mut().entry(number).or_default().filling)
+        };
         // Lent without a borrow of the table, since `write` may do more than write.
         let mut buffer = take();
         buffer.resize(length, 0);
         let result = write(&mut buffer);
-        self.cluster.desks[self.number as usize].ways.borrow_mut().entry(number).or_default().filling = buffer;
+        self.cluster.desks[self.number as usize].peers.borrow_mut().entry(number).or_default().filling = buffer;
         result
     }
     fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
@@ -154,8 +155,8 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         }
         let number = self.peer(to)?;
         let bytes = {
-            let ways = self.cluster.desks[self.number as usize].ways.borrow();
-            let filled = ways.get(&number).map_or(&[][..], |way| &way.filling);
+            let peers = self.cluster.desks[self.number as usize].peers.borrow();
+            let filled = peers.get(&number).map_or(&[][..], |peer| &peer.filling);
             let mut bytes = vec![0; len];
             bytes[..len.min(filled.len())].copy_from_slice(&filled[..len.min(filled.len())]);
             bytes
@@ -180,8 +181,8 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         self.work(Activity::Copy, 1, length, nic.copy(length));
         let known = self.work(Activity::Receive, 1, 0, nic.receive) + nic.latency;
         if !nic.drops {
-            let mut ways = cluster.desks[from as usize].ways.borrow_mut();
-            if ways.entry(self.number).or_default().release(known) {
+            let mut peers = cluster.desks[from as usize].peers.borrow_mut();
+            if peers.entry(self.number).or_default().release(known) {
                 cluster.foresee(known, ClusterEvent::Room(from));
             }
         }

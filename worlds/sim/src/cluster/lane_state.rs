@@ -15,7 +15,7 @@ pub(super) struct LaneState {
     pub(super) interrupted: Cell<bool>,
     pub(super) inbox: RefCell<Inbox>,
     /// The way to each lane.
-    pub(super) ways: RefCell<BTreeMap<u32, PeerState>>,
+    pub(super) peers: RefCell<BTreeMap<u32, PeerState>>,
     pub(super) exposed: RefCell<BTreeMap<u64, Exposed>>,
     /// Peers that want to read here, in the order in which they asked.
     pub(super) requests: RefCell<VecDeque<Request>>,
@@ -148,11 +148,11 @@ mod tests {
 
     #[test]
     fn room_comes_back_when_a_release_is_known() {
-        let mut way = PeerState::default();
+        let mut peer = PeerState::default();
         let at = Nanos;
-        assert!(way.admits(at(0), 2) && way.admits(at(0), 2) && !way.admits(at(0), 2));
-        assert!(way.release(at(10)), "somebody was refused");
-        assert!(!way.admits(at(9), 2) && way.admits(at(10), 2) && !way.admits(at(10), 2));
+        assert!(peer.admits(at(0), 2) && peer.admits(at(0), 2) && !peer.admits(at(0), 2));
+        assert!(peer.release(at(10)), "somebody was refused");
+        assert!(!peer.admits(at(9), 2) && peer.admits(at(10), 2) && !peer.admits(at(10), 2));
     }
 
     #[test]

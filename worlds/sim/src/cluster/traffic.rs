@@ -70,12 +70,12 @@ impl<Q: Queue> Cluster<Q> {
         let late = if jitter > 0 { Nanos(self.random.borrow_mut().below(jitter + 1)) } else { Nanos::ZERO };
         let Some(time) = self.disturbed(time + late, &parcel) else { return };
         let time = {
-            let mut ways = self.desks[parcel.from as usize].ways.borrow_mut();
-            let way = ways.entry(parcel.to).or_default();
-            way.numbered += 1;
-            parcel.number = way.numbered;
-            way.last = way.last.max(time);
-            way.last
+            let mut peers = self.desks[parcel.from as usize].peers.borrow_mut();
+            let peer = peers.entry(parcel.to).or_default();
+            peer.numbered += 1;
+            parcel.number = peer.numbered;
+            peer.last = peer.last.max(time);
+            peer.last
         };
         self.replay(time, &parcel);
         self.foresee(time, ClusterEvent::Arrives(parcel));
@@ -112,10 +112,10 @@ impl<Q: Queue> Cluster<Q> {
         if self.spec.faults.replay_ppm == 0 || self.spec.faults.planted == Some(NicMistake::ReplayDelivered) {
             return false;
         }
-        let mut ways = self.desks[parcel.from as usize].ways.borrow_mut();
-        let way = ways.entry(parcel.to).or_default();
-        let before = parcel.number <= way.taken;
-        way.taken = way.taken.max(parcel.number);
+        let mut peers = self.desks[parcel.from as usize].peers.borrow_mut();
+        let peer = peers.entry(parcel.to).or_default();
+        let before = parcel.number <= peer.taken;
+        peer.taken = peer.taken.max(parcel.number);
         before
     }
 

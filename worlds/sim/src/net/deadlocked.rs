@@ -23,11 +23,11 @@ impl Record {
     /// The last wait of `node`, if it waits.
     pub fn waits_for(&self, node: Rank) -> Option<Deadlocked> {
         let wait = self.open(node)?;
-        let mut awaited = self.0.iter().rev().filter(|way| way.to == node && wait.awaited.is(way));
+        let mut awaited = self.0.iter().rev().filter(|circuit| circuit.to == node && wait.awaited.is(circuit));
         let last = awaited.next();
-        let lost = last.filter(|way| way.left < Nanos::MAX && way.arrived == Nanos::MAX).copied();
+        let lost = last.filter(|circuit| circuit.left < Nanos::MAX && circuit.arrived == Nanos::MAX).copied();
         let peer = match wait.awaited {
-            WaitFor::Null(_) => last.map(|way| way.from),
+            WaitFor::Null(_) => last.map(|circuit| circuit.from),
             WaitFor::Message(from, _) | WaitFor::Request(from, _) | WaitFor::Buffer(from) => Some(from),
         };
         Some(Deadlocked { wait, peer, lost, peer_waits: peer.and_then(|peer| self.open(peer)) })
@@ -54,7 +54,7 @@ impl fmt::Display for Deadlocked {
         let Wait { node, awaited, since, .. } = self.wait;
         write!(f, "{node} waits for {awaited} since {:.1} us", since.as_us())?;
         match (self.lost, self.peer) {
-            (Some(way), _) => write!(f, "; {way}, sent at {:.1} us, was lost", way.asked.as_us()),
+            (Some(circuit), _) => write!(f, "; {circuit}, sent at {:.1} us, was lost", circuit.asked.as_us()),
             (None, Some(peer)) => match self.peer_waits {
                 Some(wait) => {
                     write!(f, "; {peer}, who sends it, waits for {} itself since {:.1} us", wait.awaited, wait.since.as_us())

@@ -41,20 +41,20 @@ impl Held {
         let mut waited = |port: &str, since, until, by: &[Circuit], held: fn(&Circuit) -> (Nanos, Nanos)| {
             if until > since {
                 line += &format!("; waited from {} to {} us for {port}", us(since), us(until));
-                let one = |way: &Circuit| format!("{way} from {} to {} us", us(held(way).0), us(held(way).1));
+                let one = |circuit: &Circuit| format!("{circuit} from {} to {} us", us(held(circuit).0), us(held(circuit).1));
                 line += &listed(", held by ", by, one);
             }
         };
-        waited(&format!("the send port of {from}"), asked, began, &self.send_port, |way| (way.began, way.left));
+        waited(&format!("the send port of {from}"), asked, began, &self.send_port, |circuit| (circuit.began, circuit.left));
         let port =
             if self.receive_port.is_empty() { "the links of its route".to_owned() } else { format!("the receive port of {to}") };
-        waited(&port, began, granted, &self.receive_port, |way| (way.granted, way.arrived));
+        waited(&port, began, granted, &self.receive_port, |circuit| (circuit.granted, circuit.arrived));
         if self.busy.is_empty() {
             return line;
         }
         line += &match &self.after {
-            Some(Last::Had(way)) => format!("; {from} had {way} at {} us, but", us(way.arrived)),
-            Some(Last::Sent(way)) => format!("; {way} had left at {} us, but {from}", us(way.left)),
+            Some(Last::Had(circuit)) => format!("; {from} had {circuit} at {} us, but", us(circuit.arrived)),
+            Some(Last::Sent(circuit)) => format!("; {circuit} had left at {} us, but {from}", us(circuit.left)),
             None => format!("; {from}"),
         };
         let one = |busy: &Busy| format!("{} from {} to {} us", busy.business.describe(), us(busy.from), us(busy.to));

@@ -68,9 +68,15 @@ impl Record {
             let after = next.map(|(_, last)| last);
             chain.push(Held {
                 packet,
-                send_port: self.holders(place, packet.asked, packet.began, |way| (way.from == packet.from, way.began, way.left)),
-                receive_port: self.holders(place, packet.began, packet.granted, |way| {
-                    (way.to == packet.to, way.granted, if way.arrived < Nanos::MAX { way.arrived } else { way.left })
+                send_port: self.holders(place, packet.asked, packet.began, |circuit| {
+                    (circuit.from == packet.from, circuit.began, circuit.left)
+                }),
+                receive_port: self.holders(place, packet.began, packet.granted, |circuit| {
+                    (
+                        circuit.to == packet.to,
+                        circuit.granted,
+                        if circuit.arrived < Nanos::MAX { circuit.arrived } else { circuit.left },
+                    )
                 }),
                 after,
                 busy: self.kept_busy(&packet, after, begin),
@@ -95,15 +101,17 @@ impl Record {
     /// The last action of the program of `node`, up to a moment and among the packets before that place of
     /// the record.
     fn last(&self, node: Rank, by: Nanos, before: usize) -> Option<(usize, Last)> {
-        let ways = || self.0[..before].iter().enumerate();
-        let sent = ways().filter(|(_, way)| way.from == node && way.kind.of_program() && way.left <= by);
-        let sent = sent.max_by_key(|(place, way)| (way.left, *place)).map(|(place, way)| (place, Last::Sent(*way)));
+        let circuits = || self.0[..before].iter().enumerate();
+        let sent = circuits().filter(|(_, circuit)| circuit.from == node && circuit.kind.of_program() && circuit.left <= by);
+        let sent =
+            sent.max_by_key(|(place, circuit)| (circuit.left, *place)).map(|(place, circuit)| (place, Last::Sent(*circuit)));
         let waits = self.1.waits.iter().filter(|wait| wait.node == node && wait.until <= by);
         let wait = waits.max_by_key(|wait| wait.until);
         let had = wait.and_then(|wait| {
-            let came = |way: &Circuit| way.to == node && way.arrived <= wait.until && wait.awaited.is(way);
-            let (place, way) = ways().filter(|(_, way)| came(way)).max_by_key(|(place, way)| (way.arrived, *place))?;
-            Some((place, Last::Had(*way)))
+            let came = |circuit: &Circuit| circuit.to == node && circuit.arrived <= wait.until && wait.awaited.is(circuit);
+            let (place, circuit) =
+                circuits().filter(|(_, circuit)| came(circuit)).max_by_key(|(place, circuit)| (circuit.arrived, *place))?;
+            Some((place, Last::Had(*circuit)))
         });
         sent.into_iter().chain(had).max_by_key(|(_, last)| last.when())
     }
@@ -115,34 +123,35 @@ impl Record {
             return self.last(packet.from, packet.asked, place);
         }
         // The system answers: the program has no part in it.
-        let asks = |way: &Circuit| (way.from, way.to, way.tag) == (packet.to, packet.from, packet.tag);
-        let probe = self.0[..place].iter().rposition(|way| way.kind == PacketKind::Packet(Packet::Probe) && asks(way))?;
+        let asks = |circuit: &Circuit| (circuit.from, circuit.to, circuit.tag) == (packet.to, packet.from, packet.tag);
+        let probe =
+            self.0[..place].iter().rposition(|circuit| circuit.kind == PacketKind::Packet(Packet::Probe) && asks(circuit))?;
         (packet.kind == PacketKind::Packet(Packet::Request)).then(|| (probe, Last::Had(self.0[probe])))
     }
 
     /// The packets that held a port while the packet at that place waited for it: `held` says whether a
     /// packet needs that port, and from when to when it had it.
     fn holders(&self, place: usize, since: Nanos, until: Nanos, held: impl Fn(&Circuit) -> (bool, Nanos, Nanos)) -> Vec<Circuit> {
-        let meanwhile = |way: &Circuit| {
-            let (same, from, to) = held(way);
+        let meanwhile = |circuit: &Circuit| {
+            let (same, from, to) = held(circuit);
             same && from < until && to > since
         };
-        let others = self.0.iter().enumerate().filter(|(other, way)| *other != place && meanwhile(way));
-        let mut all: Vec<Circuit> = others.map(|(_, way)| *way).collect();
-        all.sort_by_key(|way| held(way).1);
+        let others = self.0.iter().enumerate().filter(|(other, circuit)| *other != place && meanwhile(circuit));
+        let mut all: Vec<Circuit> = others.map(|(_, circuit)| *circuit).collect();
+        all.sort_by_key(|circuit| held(circuit).1);
         all
     }
 }
 
 impl WaitFor {
     /// Returns whether this packet ends the wait.
-    pub(super) fn is(self, way: &Circuit) -> bool {
-        let of = |from, tag| (way.from, way.tag) == (from, tag);
-        match (self, way.kind) {
-            (Self::Null(slot), PacketKind::Null) => way.tag == slot,
+    pub(super) fn is(self, circuit: &Circuit) -> bool {
+        let of = |from, tag| (circuit.from, circuit.tag) == (from, tag);
+        match (self, circuit.kind) {
+            (Self::Null(slot), PacketKind::Null) => circuit.tag == slot,
             (Self::Message(from, tag), PacketKind::Packet(Packet::Short | Packet::Forced | Packet::Data))
             | (Self::Request(from, tag), PacketKind::Packet(Packet::Request)) => of(from, tag),
-            (Self::Buffer(from), _) => way.from == from,
+            (Self::Buffer(from), _) => circuit.from == from,
             _ => false,
         }
     }

@@ -38,14 +38,14 @@ pub struct Record(pub Vec<Circuit>, pub Programs);
 impl Record {
     /// The packets that were sent between two moments.
     pub fn between(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = &Circuit> {
-        self.0.iter().filter(move |way| way.asked >= from && way.asked <= to)
+        self.0.iter().filter(move |circuit| circuit.asked >= from && circuit.asked <= to)
     }
 }
 
 /// Writes the record.
 #[derive(Default)]
 pub(super) struct Recorder {
-    ways: RefCell<Vec<Circuit>>,
+    circuits: RefCell<Vec<Circuit>>,
     programs: RefCell<Programs>,
 }
 
@@ -54,31 +54,34 @@ impl Recorder {
     pub(super) fn asked(&self, parcel: &Parcel, now: Nanos) -> u32 {
         let Parcel { from, to, kind, tag, bytes, .. } = *parcel;
         let never = Nanos::MAX;
-        let way = Circuit { from, to, kind, tag, bytes, asked: now, began: never, granted: never, left: never, arrived: never };
-        let mut all = self.ways.borrow_mut();
-        all.push(way);
+        let circuit =
+            Circuit { from, to, kind, tag, bytes, asked: now, began: never, granted: never, left: never, arrived: never };
+        let mut all = self.circuits.borrow_mut();
+        all.push(circuit);
         all.len() as u32 - 1
     }
 
     fn note(&self, mark: u32, note: impl FnOnce(&mut Circuit)) {
         if mark != NONE {
-            note(&mut self.ways.borrow_mut()[mark as usize]);
+            note(&mut self.circuits.borrow_mut()[mark as usize]);
         }
     }
 
     /// It has the send port.
     pub(super) fn began(&self, mark: u32, now: Nanos) {
-        self.note(mark, |way| way.began = now);
+        self.note(mark, |circuit| circuit.began = now);
     }
 
     /// It has both ports, and this is when it will have left and arrived.
     pub(super) fn granted(&self, mark: u32, now: Nanos, left: Nanos, arrived: Nanos) {
-        self.note(mark, |way| (way.began, way.granted, way.left, way.arrived) = (way.began.min(now), now, left, arrived));
+        self.note(mark, |circuit| {
+            (circuit.began, circuit.granted, circuit.left, circuit.arrived) = (circuit.began.min(now), now, left, arrived)
+        });
     }
 
     /// It arrived, later than foreseen; never, if it was lost.
     pub(super) fn arrived(&self, mark: u32, when: Nanos) {
-        self.note(mark, |way| way.arrived = when);
+        self.note(mark, |circuit| circuit.arrived = when);
     }
 
     /// A program begins to wait.
@@ -99,6 +102,6 @@ impl Recorder {
     pub(super) fn record(&self, noise: &Noise) -> Record {
         let mut programs = self.programs.borrow().clone();
         programs.noise = noise.clone();
-        Record(self.ways.borrow().clone(), programs)
+        Record(self.circuits.borrow().clone(), programs)
     }
 }

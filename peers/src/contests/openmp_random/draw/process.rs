@@ -121,19 +121,19 @@ impl Drawer {
     }
 
     /// A part of the program with constructs, and its own settings unknown.
-    fn part(&mut self, times: i64, way: CallKind) -> Stmt {
+    fn part(&mut self, times: i64, call: CallKind) -> Stmt {
         let runtime = std::mem::take(&mut self.runtime_is_static);
         let scope =
             StmtContext { once: times == 1, times, deep: 1, values: vec![Expr::given()], locals: times == 1, ..self.serial() };
         let block = self.sharing(|drawer| drawer.block(&scope, 2));
         self.runtime_is_static = runtime;
-        Stmt::Part(way, Expr::Int(self.below(40)), block)
+        Stmt::Part(call, Expr::Int(self.below(40)), block)
     }
 
     /// Threads of the host, each with regions of its own.
     fn threads(&mut self) -> Stmt {
-        let way = self.pick(&["on_one_thread", "on_three_threads"]);
-        self.part(3, CallKind::By(way))
+        let call = self.pick(&["on_one_thread", "on_three_threads"]);
+        self.part(3, CallKind::By(call))
     }
 
     /// A body that ends its process, or has more than one.
@@ -169,10 +169,10 @@ impl Drawer {
             }
             4 => {
                 let leave = leave(self);
-                let way = CallKind::By("on_one_thread");
+                let call = CallKind::By("on_one_thread");
                 let region = self.by_one_member(|_| leave.clone());
                 let inner = if self.one_in(2) { region } else { leave };
-                block.extend([self.region(), Stmt::Part(way, Expr::Int(0), vec![inner])]);
+                block.extend([self.region(), Stmt::Part(call, Expr::Int(0), vec![inner])]);
             }
             5 => {
                 let plugin = self.part(1, CallKind::ByName("in_plugin"));

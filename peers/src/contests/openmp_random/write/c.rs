@@ -78,7 +78,7 @@ impl Writer {
             Stmt::Together(block) => self.block(block),
             Stmt::Directive(directive) => self.directive(directive),
             Stmt::Call(call) => self.lines.line(&format!("{};", expr(call))),
-            Stmt::Part(way, given, block) => self.part(*way, &expr(given), block),
+            Stmt::Part(call, given, block) => self.part(*call, &expr(given), block),
             Stmt::Try(block) => {
                 self.lines.line("try");
                 self.braces(|writer| writer.block(block));
@@ -131,11 +131,11 @@ impl Writer {
         }
     }
 
-    fn part(&mut self, way: CallKind, given: &str, block: &Block) {
+    fn part(&mut self, call: CallKind, given: &str, block: &Block) {
         let name = format!("body_{}_part_{}", self.body, self.parts);
         self.parts += 1;
         self.function(&format!("HIDDEN void {name}(long long given)"), block);
-        match way {
+        match call {
             CallKind::Plain => self.lines.line(&format!("{name}({given});")),
             CallKind::By(function) => self.lines.line(&format!("{function}({name}, {given});")),
             CallKind::ByName(function) => self.lines.line(&format!("{function}(\"{name}\", {given});")),

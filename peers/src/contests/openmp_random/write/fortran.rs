@@ -90,7 +90,7 @@ impl Writer {
             Stmt::Together(block) => self.block(block),
             Stmt::Directive(directive) => self.directive(directive),
             Stmt::Call(call) => self.lines.line(&format!("call {}", expr(call))),
-            Stmt::Part(way, given, block) => self.part(*way, given, block),
+            Stmt::Part(call, given, block) => self.part(*call, given, block),
             Stmt::Try(_) | Stmt::Throw(_) => unreachable!("Fortran has no exceptions"),
         }
     }
@@ -166,12 +166,12 @@ impl Writer {
         self.lines.line("end do");
     }
 
-    fn part(&mut self, way: CallKind, given: &Expr, block: &Block) {
+    fn part(&mut self, call: CallKind, given: &Expr, block: &Block) {
         let name = format!("body_{}_part_{}", self.body, self.parts);
         self.parts += 1;
         self.function(&format!("recursive subroutine {name}(given) bind(c)"), true, block);
         let given = format!("int({}, 8)", expr(given));
-        match way {
+        match call {
             CallKind::Plain => self.lines.line(&format!("call {name}({given})")),
             CallKind::By(function) => self.lines.line(&format!("call {function}(c_funloc({name}), {given})")),
             CallKind::ByName(function) => self.lines.line(&format!("call {function}('{name}' // c_null_char, {given})")),

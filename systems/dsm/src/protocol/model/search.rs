@@ -98,7 +98,7 @@ struct Search<'s> {
     setup: &'s Setup,
     known: HashMap<u128, u32, BuildHasherDefault<Same>>,
     /// How each state was first reached: from which state, and by which of its steps.
-    ways: Vec<(u32, u16)>,
+    paths: Vec<(u32, u16)>,
     quiet: Vec<bool>,
     /// Steps of a job that is ending: the state after each, and the state before.
     ends: Vec<(u32, u32)>,
@@ -110,16 +110,16 @@ struct Search<'s> {
 impl<'s> Search<'s> {
     fn new(setup: &'s Setup) -> Self {
         let explored = Explored { states: 0, steps: 0, depth: 0, longest_queue: 0, longest_wire: 0 };
-        let (ways, frontier) = (Vec::new(), VecDeque::new());
+        let (paths, frontier) = (Vec::new(), VecDeque::new());
         let known = HashMap::with_hasher(BuildHasherDefault::default());
-        let mut search = Self { setup, known, ways, quiet: Vec::new(), ends: Vec::new(), frontier, explored };
+        let mut search = Self { setup, known, paths, quiet: Vec::new(), ends: Vec::new(), frontier, explored };
         search.meet(State::new(setup), (0, 0), 0);
         search
     }
 
     /// Returns the number of a state; a new one is queued.
-    fn meet(&mut self, state: State, way: (u32, u16), depth: u32) -> u32 {
-        let fresh = self.ways.len() as u32;
+    fn meet(&mut self, state: State, path: (u32, u16), depth: u32) -> u32 {
+        let fresh = self.paths.len() as u32;
         let number = *self.known.entry(fingerprint(&state)).or_insert(fresh);
         if number == fresh {
             self.quiet.push(state.is_quiet(self.setup));
@@ -127,7 +127,7 @@ impl<'s> Search<'s> {
             self.explored.depth = depth;
             self.explored.longest_queue = self.explored.longest_queue.max(state.longest_queue(self.setup));
             self.explored.longest_wire = self.explored.longest_wire.max(state.longest_wire());
-            self.ways.push(way);
+            self.paths.push(path);
             self.frontier.push_back((number, state, depth));
         }
         number
@@ -172,15 +172,15 @@ impl<'s> Search<'s> {
 
     #[cold]
     fn broken(&self, property: Wrong, mut at: u32, last: Option<Step>) -> Broken {
-        let mut ways = Vec::new();
+        let mut paths = Vec::new();
         while at > 0 {
-            let (before, which) = self.ways[at as usize];
-            ways.push(which);
+            let (before, which) = self.paths[at as usize];
+            paths.push(which);
             at = before;
         }
         let mut state = State::new(self.setup);
         let mut trace = Vec::new();
-        for which in ways.into_iter().rev() {
+        for which in paths.into_iter().rev() {
             let step = state.steps(self.setup)[usize::from(which)];
             trace.push(state.tell(step));
             if let Ok(next) = state.after(self.setup, step) {

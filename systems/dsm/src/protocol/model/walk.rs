@@ -27,7 +27,7 @@ const TOLD: usize = 60;
 pub fn walk(setup: &Setup, seed: u64, steps: u32) -> Result<Walked, Broken> {
     let (mut state, mut random) = (State::new(setup), SplitMix(seed));
     let mut walked = Walked { steps: 0, trace: 0 };
-    let mut way: Vec<(State, Step)> = Vec::new();
+    let mut path: Vec<(State, Step)> = Vec::new();
     loop {
         let winds_down = walked.steps >= u64::from(steps);
         let mut next = state.steps(setup);
@@ -39,20 +39,20 @@ pub fn walk(setup: &Setup, seed: u64, steps: u32) -> Result<Walked, Broken> {
         if next.is_empty() {
             return match state.is_quiet(setup) {
                 true => Ok(walked),
-                false => Err(broken("deadlock: threads wait and nothing can happen".into(), &way, walked.steps)),
+                false => Err(broken("deadlock: threads wait and nothing can happen".into(), &path, walked.steps)),
             };
         }
         if walked.steps > u64::from(steps) + WINDS_DOWN {
-            return Err(broken("livelock: it does not become quiet".into(), &way, walked.steps));
+            return Err(broken("livelock: it does not become quiet".into(), &path, walked.steps));
         }
         let step = next[random.below(next.len() as u64) as usize];
-        way.push((state.clone(), step));
-        if way.len() > TOLD {
-            way.remove(0);
+        path.push((state.clone(), step));
+        if path.len() > TOLD {
+            path.remove(0);
         }
         walked.steps += 1;
         let after = state.after(setup, step).and_then(|next| next.check(setup).map(|()| next));
-        state = after.map_err(|wrong| broken(wrong, &way, walked.steps))?;
+        state = after.map_err(|wrong| broken(wrong, &path, walked.steps))?;
         if walked.steps.is_multiple_of(16) {
             walked.trace = SplitMix::mix(walked.trace ^ fingerprint(&state) as u64);
         }
@@ -60,6 +60,6 @@ pub fn walk(setup: &Setup, seed: u64, steps: u32) -> Result<Walked, Broken> {
 }
 
 #[cold]
-fn broken(property: Wrong, way: &[(State, Step)], steps: u64) -> Broken {
-    Broken { property, trace: way.iter().map(|(state, step)| state.tell(*step)).collect(), states: steps }
+fn broken(property: Wrong, path: &[(State, Step)], steps: u64) -> Broken {
+    Broken { property, trace: path.iter().map(|(state, step)| state.tell(*step)).collect(), states: steps }
 }

@@ -50,7 +50,7 @@ impl Kernel for Stub {
     fn here(&self) -> CpuId {
         self.here.get()
     }
-    fn give_way(&self) {
+    fn yield_now(&self) {
         self.after(self.turn.get());
     }
     fn start(&self) -> bool {

@@ -78,21 +78,21 @@ impl Ports {
     #[inline]
     fn passage(&self, parcel: &Parcel, now: Nanos) -> Passage {
         let model = &self.model;
-        let way = match &self.links {
+        let link_time = match &self.links {
             Some(_) => model.hop * u64::from(Links::hops(parcel.from, parcel.to).saturating_sub(1)),
             None => Nanos::ZERO,
         };
         match parcel.kind {
             PacketKind::Packet(Packet::Probe | Packet::Request) => {
-                let half = Nanos(model.long.0 / 2) + way;
+                let half = Nanos(model.long.0 / 2) + link_time;
                 Passage { left: now + half, there: now + half, work: (now + half, Nanos::ZERO) }
             }
             PacketKind::Packet(Packet::Data) => {
-                let end = now + model.bytes(parcel.bytes) + way;
+                let end = now + model.bytes(parcel.bytes) + link_time;
                 Passage { left: end, there: end, work: (end, Nanos::ZERO) }
             }
             PacketKind::Null | PacketKind::Release | PacketKind::Packet(Packet::Short | Packet::Forced) => {
-                let bytes = now + model.bytes(parcel.bytes) + way;
+                let bytes = now + model.bytes(parcel.bytes) + link_time;
                 let send = model.send - model.set_up;
                 let there = bytes + (model.null - model.set_up - model.receive);
                 Passage { left: bytes + send, there, work: (bytes, send + self.jitter()) }

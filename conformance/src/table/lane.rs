@@ -18,12 +18,12 @@ pub struct Chair<'t> {
 }
 
 /// One lane's end.
-pub struct Seat<'t> {
+pub struct TableLane<'t> {
     chair: Chair<'t>,
     here: Address,
 }
 
-impl<'t> Seat<'t> {
+impl<'t> TableLane<'t> {
     pub(super) fn new(table: &'t Table, here: Address) -> Self {
         Self { chair: Chair { table, place: table.index(here) }, here }
     }
@@ -135,9 +135,9 @@ impl Park for Chair<'_> {
     }
 }
 
-foregather_machine::clock_by! { [] Seat<'_>, |this| this.chair }
+foregather_machine::clock_by! { [] TableLane<'_>, |this| this.chair }
 
-impl Member for Seat<'_> {
+impl Member for TableLane<'_> {
     fn rank(&self) -> Rank {
         self.here.rank
     }
@@ -146,7 +146,7 @@ impl Member for Seat<'_> {
     }
 }
 
-impl<'t> Fabric for Seat<'t> {
+impl<'t> Fabric for TableLane<'t> {
     type Cpu = Chair<'t>;
 
     fn cpu(&self) -> &Chair<'t> {
