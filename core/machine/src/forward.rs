@@ -1,3 +1,5 @@
+//! Types that pass calls on to a part of themselves.
+
 /// Methods that do what those of the same name do on a part of `self`.
 ///
 /// ```ignore

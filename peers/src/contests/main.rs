@@ -3,7 +3,8 @@
 //! [`simgrid`], [`goal`]: other simulators. [`messages`]: libraries that send messages. [`contrast`]: BLAS
 //! libraries, teams and OpenMP runtimes, by `foregather measure`. [`openmp_suite`]: GCC's own tests of
 //! OpenMP. [`blas_random`]: random calls of our BLAS and of the reference. [`openmp_random`]: random OpenMP
-//! programs. [`trial`]: one run with a library or without it. [`support`]: what they share. [`exit_delay`]: the time to exit under load.
+//! programs. [`trial`]: one run with a library or without it. [`exit_delay`]: the time to exit under load.
+//! [`support`]: what they share.
 #![forbid(unsafe_code)]
 
 mod blas_random;
