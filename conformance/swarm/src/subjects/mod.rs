@@ -20,67 +20,34 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use report::RunReport;
 
-/// One protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Subject {
-    /// Barriers among threads, of all kinds, with members that leave or give up.
-    Barrier,
-    /// Barriers over null messages, on simulated networks.
-    Network,
-    /// Fork and join.
-    Team,
-    /// Tasks, and the meetings that wait for them.
-    Task,
-    /// Broadcasts among threads, at either pace.
-    Broadcast,
-    /// Messages, null messages, packets and collective operations over the lanes of a cluster.
-    Messenger,
-    /// As `Messenger`, over lanes that wake no owner, as MPI's are.
-    Napping,
-    /// A rank that sends nonsense.
-    Hostile,
-    /// The coherence protocol in its model.
-    Coherence,
-    /// Shared memory over the lanes of a cluster.
-    Memory,
+foregather_machine::named! {
+    /// One protocol.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum Subject {
+        /// Barriers among threads, of all kinds, with members that leave or give up.
+        Barrier = "barrier",
+        /// Barriers over null messages, on simulated networks.
+        Network = "network",
+        /// Fork and join.
+        Team = "team",
+        /// Tasks, and the meetings that wait for them.
+        Task = "task",
+        /// Broadcasts among threads, at either pace.
+        Broadcast = "broadcast",
+        /// Messages, null messages, packets and collective operations over the lanes of a cluster.
+        Messenger = "messenger",
+        /// As `Messenger`, over lanes that wake no owner, as MPI's are.
+        Napping = "napping",
+        /// A rank that sends nonsense.
+        Hostile = "hostile",
+        /// The coherence protocol in its model.
+        Coherence = "coherence",
+        /// Shared memory over the lanes of a cluster.
+        Memory = "memory",
+    }
 }
 
 impl Subject {
-    /// All of them.
-    pub(crate) const ALL: [Self; 10] = [
-        Self::Barrier,
-        Self::Network,
-        Self::Team,
-        Self::Task,
-        Self::Broadcast,
-        Self::Messenger,
-        Self::Napping,
-        Self::Hostile,
-        Self::Coherence,
-        Self::Memory,
-    ];
-
-    /// Its name.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Network => "network",
-            Self::Team => "team",
-            Self::Task => "task",
-            Self::Broadcast => "broadcast",
-            Self::Messenger => "messenger",
-            Self::Napping => "napping",
-            Self::Hostile => "hostile",
-            Self::Coherence => "coherence",
-            Self::Memory => "memory",
-        }
-    }
-
-    /// The subject of that name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|subject| subject.name() == name)
-    }
-
     /// Does one run. A panic is a failure like others.
     pub(crate) fn run(self, seed: u64, plant: Option<Plant>) -> RunReport {
         let mut draw = Draw::new(seed, self.name());

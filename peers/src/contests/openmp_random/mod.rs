@@ -213,13 +213,11 @@ impl Contest {
 }
 
 fn family(name: &str) -> Result<CompilerFamily, PeerError> {
-    let known = CompilerFamily::ALL.into_iter().find(|family| family.name() == name);
-    known.ok_or_else(|| PeerError::Usage(format!("invalid --compilers `{name}`: expected gcc or clang")))
+    CompilerFamily::named(name).ok_or_else(|| PeerError::Usage(format!("invalid --compilers `{name}`: expected gcc or clang")))
 }
 
 fn language(name: &str) -> Result<Language, PeerError> {
-    let known = Language::ALL.into_iter().find(|language| language.name() == name);
-    known.ok_or_else(|| PeerError::Usage(format!("invalid --languages `{name}`: expected c, c++ or fortran")))
+    Language::named(name).ok_or_else(|| PeerError::Usage(format!("invalid --languages `{name}`: expected c, c++ or fortran")))
 }
 
 #[cfg(test)]

@@ -65,27 +65,20 @@ pub(super) enum Judgement {
     Unbound,
 }
 
-/// The compilers of programs, which bring a runtime with them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CompilerFamily {
-    Gnu,
-    /// Clang, with LLVM's runtime. It has no Fortran here.
-    Clang,
+foregather_machine::named! {
+    /// The compilers of programs, which bring a runtime with them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum CompilerFamily {
+        Gnu = "gcc",
+        /// Clang, with LLVM's runtime. It has no Fortran here.
+        Clang = "clang",
+    }
 }
 
 /// Constructs that came with later versions of Clang than 14.
 const UNKNOWN_TO_CLANG: [&str; 2] = ["#pragma omp error", "#pragma omp scope"];
 
 impl CompilerFamily {
-    pub(super) const ALL: [Self; 2] = [Self::Gnu, Self::Clang];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Gnu => "gcc",
-            Self::Clang => "clang",
-        }
-    }
-
     pub(super) fn languages(self) -> &'static [Language] {
         match self {
             Self::Gnu => &Language::ALL,

@@ -1,23 +1,13 @@
 //! A program as a tree that knows no language: the writers print it as C, C++ or Fortran, the shrinker takes
 //! parts out of it.
 
-/// The language of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Language {
-    C,
-    Cpp,
-    Fortran,
-}
-
-impl Language {
-    pub(super) const ALL: [Self; 3] = [Self::C, Self::Cpp, Self::Fortran];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::C => "c",
-            Self::Cpp => "c++",
-            Self::Fortran => "fortran",
-        }
+foregather_machine::named! {
+    /// The language of a program.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Language {
+        C = "c",
+        Cpp = "c++",
+        Fortran = "fortran",
     }
 }
 

@@ -16,83 +16,45 @@ use foregather_machine::Nanos;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// Why threads wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WaitCause {
-    /// No thread moves any more.
-    Hang,
-    /// The system refused threads.
-    RefusedThreads,
-    /// The control group's quota is used up.
-    Quota,
-    /// The hypervisor ran other machines.
-    Steal,
-    /// Masks leave processors unused.
-    Mask,
-    /// Several processes of one program each have a pool.
-    Processes,
-    /// Workers of a pool have pools of their own.
-    NestedPools,
-    /// Two pools of a process run at the same time.
-    TwoPools,
-    /// One pool has more threads than processors.
-    LargePool,
-    /// Another program has a processor.
-    OtherProgram,
-    /// A member sleeps in a file or a device while others wait for it.
-    IoBehindBarrier,
-    /// A mutex is held most of the time.
-    LockConvoy,
-    /// Members arrive late because their parts take longer.
-    LateThread,
-    /// Regions are shorter than it takes to begin and end them.
-    TinyRegions,
-    /// Workers spin while there is nothing to do.
-    IdleSpin,
+foregather_machine::named! {
+    /// Why threads wait.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum WaitCause {
+        /// No thread moves any more.
+        Hang = "hang",
+        /// The system refused threads.
+        RefusedThreads = "refused threads",
+        /// The control group's quota is used up.
+        Quota = "quota",
+        /// The hypervisor ran other machines.
+        Steal = "steal",
+        /// Masks leave processors unused.
+        Mask = "mask",
+        /// Several processes of one program each have a pool.
+        Processes = "processes x threads",
+        /// Workers of a pool have pools of their own.
+        NestedPools = "nested pools",
+        /// Two pools of a process run at the same time.
+        TwoPools = "two pools",
+        /// One pool has more threads than processors.
+        LargePool = "large pool",
+        /// Another program has a processor.
+        OtherProgram = "other program",
+        /// A member sleeps in a file or a device while others wait for it.
+        IoBehindBarrier = "I/O behind a barrier",
+        /// A mutex is held most of the time.
+        LockConvoy = "lock convoy",
+        /// Members arrive late because their parts take longer.
+        LateThread = "late thread",
+        /// Regions are shorter than it takes to begin and end them.
+        TinyRegions = "tiny regions",
+        /// Workers spin while there is nothing to do.
+        IdleSpin = "idle spin",
+    }
 }
 
 impl WaitCause {
-    /// All causes.
-    pub const ALL: [Self; 15] = [
-        Self::Hang,
-        Self::RefusedThreads,
-        Self::Quota,
-        Self::Steal,
-        Self::Mask,
-        Self::Processes,
-        Self::NestedPools,
-        Self::TwoPools,
-        Self::LargePool,
-        Self::OtherProgram,
-        Self::IoBehindBarrier,
-        Self::LockConvoy,
-        Self::LateThread,
-        Self::TinyRegions,
-        Self::IdleSpin,
-    ];
-
-    /// Its name in a table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hang => "hang",
-            Self::RefusedThreads => "refused threads",
-            Self::Quota => "quota",
-            Self::Steal => "steal",
-            Self::Mask => "mask",
-            Self::Processes => "processes x threads",
-            Self::NestedPools => "nested pools",
-            Self::TwoPools => "two pools",
-            Self::LargePool => "large pool",
-            Self::OtherProgram => "other program",
-            Self::IoBehindBarrier => "I/O behind a barrier",
-            Self::LockConvoy => "lock convoy",
-            Self::LateThread => "late thread",
-            Self::TinyRegions => "tiny regions",
-            Self::IdleSpin => "idle spin",
-        }
-    }
-
     /// Returns whether its time is known only from what looks found.
     fn rests_on_looks(self) -> bool {
         matches!(self, Self::IoBehindBarrier | Self::LockConvoy | Self::LateThread | Self::IdleSpin)

@@ -2,28 +2,16 @@
 //! leaves open.
 use foregather_machine::{Cause, Error, Nanos};
 
-/// Which of the circuits that wait for a receive port goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Arbitration {
-    /// The circuit of the lowest dimension: the published costs follow from it.
-    LowestDimension,
-    /// The circuit that has waited longest.
-    Fifo,
-    /// Any circuit, by the seed.
-    Random,
-}
-
-impl Arbitration {
-    /// All rules.
-    pub const ALL: [Self; 3] = [Self::LowestDimension, Self::Fifo, Self::Random];
-
-    /// The name in plans.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::LowestDimension => "lowest-dimension",
-            Self::Fifo => "fifo",
-            Self::Random => "random",
-        }
+foregather_machine::named! {
+    /// Which of the circuits that wait for a receive port goes first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Arbitration {
+        /// The circuit of the lowest dimension: the published costs follow from it.
+        LowestDimension = "lowest-dimension",
+        /// The circuit that has waited longest.
+        Fifo = "fifo",
+        /// Any circuit, by the seed.
+        Random = "random",
     }
 }
 
