@@ -75,6 +75,19 @@ impl<H> RankHandle<H> {
         self.rank
     }
 
+    /// Ranks, each with the number of its process if one has taken its place.
+    pub(crate) fn with_processes(&self, ranks: impl IntoIterator<Item = u32>) -> Vec<(u32, Option<u32>)> {
+        ranks.into_iter().map(|rank| (rank, self.seats.process(rank))).collect()
+    }
+
+    /// The rank for which a wait was that has timed out, with its process.
+    pub(crate) fn awaited(&self, error: &Error) -> Vec<(u32, Option<u32>)> {
+        match *error.cause() {
+            Cause::TimedOut { peer, .. } => self.with_processes(peer),
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns the handle, if this is the process that took it.
     pub(crate) fn own(&mut self) -> Result<&mut H, Error> {
         let (rank, what) = (self.rank, self.what);

@@ -130,6 +130,16 @@ impl SharedMember {
         block_on(self.0.own()?.wait_for(span))
     }
 
+    /// The members that have not arrived at the barrier where this one waits, each with the number of its
+    /// process if one has taken its rank.
+    ///
+    /// # Errors
+    /// In a child of a fork of the process that took this rank.
+    pub fn missing(&mut self) -> Result<Vec<(u32, Option<u32>)>, Error> {
+        let ranks = self.0.own()?.missing();
+        Ok(self.0.with_processes(ranks))
+    }
+
     /// Returns the statistics of this member's waits.
     ///
     /// # Errors

@@ -115,7 +115,13 @@ impl Member {
         let limit = self::timeout(timeout)?;
         let mut call = self.member.call(py)?;
         let member = call.open(py)?;
-        wait(py, &self.label, limit, |slice| member.wait_timeout(slice))?;
+        wait(py, &self.label, limit, |slice, awaited| {
+            let end = member.wait_timeout(slice);
+            if end.is_err() {
+                awaited.extend(member.missing().unwrap_or_default());
+            }
+            end
+        })?;
         self.completed.fetch_add(1, Relaxed);
         Ok(())
     }

@@ -62,6 +62,15 @@ impl Label {
         }
     }
 
+    /// Returns how `foregather hang` names a wait of `rank`.
+    pub(crate) fn call(&self, rank: Rank) -> String {
+        match (self.kind, rank) {
+            (LabelKind::Barrier, _) => self.to_string(),
+            (_, 0) => format!("send to {self}"),
+            _ => format!("receive from {self}"),
+        }
+    }
+
     /// Returns the exception for a call that waited for a total of `waited`.
     pub(crate) fn raised(&self, py: Python<'_>, error: &Error, waited: Duration) -> PyErr {
         let (class, carries) = match error.cause() {

@@ -3,7 +3,7 @@
 //! Each episode uses a barrier of its own. So `abort` cannot affect an episode that is complete, and a thread
 //! of the next episode cannot take the place of a late one. Two barriers are used in turn.
 use crate::argument::{timeout, whole32};
-use crate::wait::sliced;
+use crate::wait::{Awaited, sliced};
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use core::time::Duration;
 use foregather::engine::Nanos;
@@ -212,7 +212,12 @@ impl ResettableBarrier {
 
     fn wait_for(&self, py: Python<'_>, arrival: &Arrival, limit: Option<Duration>) -> PyResult<()> {
         let barrier = &arrival.episode.barrier;
-        let waited = match sliced(py, limit, WaitError::is_timed_out, |slice| barrier.wait_timeout(slice)) {
+        let what = |_: &WaitError| {
+            let (arrived, parties) = (self.state().arrived, self.parties);
+            (format!("threading.Barrier, {arrived} of {parties} arrived"), None)
+        };
+        let attempt = |slice, _: &mut Awaited| barrier.wait_timeout(slice);
+        let waited = match sliced(py, limit, WaitError::is_timed_out, what, Duration::ZERO, attempt) {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err((error, waited))) if error.is_timed_out() => waited,
             Ok(Err(_)) => {

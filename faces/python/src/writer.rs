@@ -99,7 +99,7 @@ impl PyWriter {
         let mut call = self.writer.call(py)?;
         let writer = call.open(py)?;
         let mut begun = false;
-        wait(py, &self.label, limit, |slice| {
+        wait(py, &self.label, limit, |slice, awaited| {
             let end = match core::mem::replace(&mut begun, true) {
                 true => writer.go_on_timeout(parts, slice),
                 false => writer.send_timeout(parts, slice),
@@ -108,7 +108,7 @@ impl PyWriter {
             if Error::of(&end).is_none_or(|cause| matches!(cause, Cause::PeerLost { .. })) {
                 self.sent.fetch_add(1, Relaxed);
             }
-            end
+            end.inspect_err(|error| awaited.extend(writer.awaited(error)))
         })
     }
 }

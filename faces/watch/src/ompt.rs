@@ -92,7 +92,7 @@ unsafe extern "C" fn parallel_begin(
     region: *mut ToolWord,
     _asked: c_uint,
     flags: c_int,
-    _code: *const c_void,
+    code: *const c_void,
 ) {
     let is_recorded = is_opening();
     let (Some(page), Some(slot)) = (record::page(), record::slot()) else { return };
@@ -100,7 +100,7 @@ unsafe extern "C" fn parallel_begin(
         return;
     }
     // SAFETY: the runtime hands over its word for the new region, which no other thread knows yet.
-    unsafe { region.write(Box::into_raw(Box::new(Region::open(page, slot))).cast()) };
+    unsafe { region.write(Box::into_raw(Box::new(Region::open(page, slot, code))).cast()) };
 }
 
 /// Closes a region, on its leader.

@@ -79,7 +79,7 @@ fn open<T>(
         let size = KNOWN.of(body as *const c_void, c"omp_get_num_threads", &NEXT, core::ptr::null());
         // SAFETY: OpenMP says what a function of this name takes and gives.
         let size = unsafe { transmute::<*mut c_void, unsafe extern "C-unwind" fn() -> c_int>(size) };
-        RecordedRegion { size, region: Region::open(page, slot) }
+        RecordedRegion { size, region: Region::open(page, slot, body as *const c_void) }
     });
     let gomp = GompRegion { reductions, body, data, recorded };
     OPENS.set(true);

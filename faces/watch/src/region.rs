@@ -1,6 +1,7 @@
 //! Open regions of any OpenMP runtime, and the parts of them that threads execute.
 use crate::record::Arrivals;
 use core::cell::Cell;
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_host::watched::page::{self, ThreadActivity, ThreadSlot, WatchPage};
 use foregather_machine::Nanos;
@@ -30,18 +31,18 @@ pub(crate) struct Region {
     began: Nanos,
     /// When its leader closed a region last.
     closed_before: Nanos,
-    /// The region that its leader had open before, and what the leader did.
-    outer: u64,
+    /// The region that its leader had open before, its code, and what the leader did.
+    outer: (u64, u64),
     before: (u32, u64),
 }
 
 impl Region {
-    /// Opens a region, of which the calling thread is the leader.
-    pub(crate) fn open(page: &WatchPage, slot: &ThreadSlot) -> Self {
+    /// Opens a region of the code at that address, of which the calling thread is the leader.
+    pub(crate) fn open(page: &WatchPage, slot: &ThreadSlot, code: *const c_void) -> Self {
         let number = next_region(page);
         let began = page::now();
         let before = slot.doing();
-        let (outer, closed_before) = slot.open(number, began);
+        let (outer, closed_before) = slot.open((number, code.addr() as u64), began);
         let (leader, members, arrivals) = (page.index(slot), AtomicU32::new(0), Arrivals::new(began.0));
         Self { number, leader, members, arrivals, began, closed_before, outer, before }
     }

@@ -120,6 +120,12 @@ impl Writer {
         self.end.fail();
     }
 
+    /// The end for which a call waited that has timed out, with the number of its process if one has taken it.
+    #[must_use]
+    pub fn awaited(&self, error: &Error) -> Vec<(u32, Option<u32>)> {
+        self.end.awaited(error)
+    }
+
     /// Returns the statistics of this writer's waits.
     ///
     /// # Errors

@@ -305,7 +305,7 @@ structures! {
     SampledFunction { name, library, is_runtime;; }
     TaskReading { process, thread, state, ran, queued, cpu, disk_faults, call;; }
     TaskFacts { name, allowed, preempted, slept;; }
-    RecordedThread { process, thread, creator, pool, activity, since, holder, team, counts, times, part_work; subject; }
+    RecordedThread { process, thread, creator, pool, activity, since, holder, team, counts, times, part_work; subject; leader, code }
     ActivityCounts {
         regions, region_ns, sized, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members;;
     }

@@ -5,6 +5,7 @@
 //! check of a wait reads it. It also lets the heartbeat thread report waits that last long, since a silent
 //! hang is the worst of errors.
 use crate::clock;
+use crate::watched::waits::{self, WaitScope};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use foregather_machine::{Error, Nanos, Rank, WaitContext};
 use std::sync::Mutex;
@@ -71,6 +72,8 @@ impl FailureDetector {
                 Some((_, noted)) => *noted = wait,
                 None => waits.push((id, wait)),
             }
+            let peer = why.peer.map(|peer| (peer, None));
+            waits::note(WaitScope::Job, why.what, Some(why.rank), now - why.since, peer.as_slice());
         }
         Ok(())
     }

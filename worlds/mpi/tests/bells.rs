@@ -7,7 +7,7 @@ use foregather_host::clock;
 use foregather_machine::{Address, Fabric, Member, Nanos, WaitContext, block_on};
 use foregather_mpi::{Lane, Mpi};
 use foregather_wait::Policy;
-use installed::installed;
+use installed::{installed, run_part};
 use shared::bells;
 use std::time::Duration;
 
@@ -34,11 +34,9 @@ fn take(lane: &Lane, from: Address) {
 /// launcher.
 #[test]
 fn part() {
-    if std::env::var_os(PART).is_none() {
+    if installed::part(PART).is_none() {
         return;
     }
-    // SAFETY: the call takes a number only. Whatever hangs, this process ends.
-    unsafe { libc::alarm(100) };
     let mpi = Mpi::join((None, false)).unwrap();
     let lane = Lane::group(mpi, 1, None, Some(bells(mpi, 1))).unwrap().remove(0);
     let peer = Address { rank: 1 - lane.rank(), lane: 0 };
@@ -69,7 +67,7 @@ fn part() {
 #[test]
 fn a_frame_wakes_a_rank_of_its_host_over_every_mpi() {
     for mpi in installed() {
-        let output = mpi.command(2).args(["--exact", "part", "--nocapture"]).env(PART, "1").output().unwrap();
+        let output = run_part(mpi.command(2), PART, "1");
         let said = String::from_utf8_lossy(&output.stderr);
         eprintln!("{}: {said}", mpi.name);
         assert!(output.status.success() && said.contains("8 bytes:"), "{}: {}\n{said}", mpi.name, output.status);

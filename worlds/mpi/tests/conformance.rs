@@ -6,7 +6,7 @@ mod shared;
 use foregather_conformance::fabric::Program;
 use foregather_machine::block_on;
 use foregather_mpi::{Lane, Mpi};
-use installed::{Installed, installed};
+use installed::{Installed, installed, run_part};
 use std::io::Write;
 
 /// The variable that makes this program run as a rank; its value, `bells` or `naps`, says whether ranks wake
@@ -18,9 +18,7 @@ const ROUNDS: u32 = 10;
 /// started by a launcher.
 #[test]
 fn part() {
-    let Ok(how) = std::env::var(PART) else { return };
-    // SAFETY: the call takes a number only. Whatever hangs, this process ends.
-    unsafe { libc::alarm(100) };
+    let Some(how) = installed::part(PART) else { return };
     let mpi = Mpi::join((None, false)).unwrap();
     for program in Program::ALL.into_iter().filter(|program| program.ranks() == mpi.size()) {
         if mpi.rank() == 0 {
@@ -38,7 +36,7 @@ fn part() {
 }
 
 fn run(mpi: &Installed, ranks: u32, how: &str) {
-    let output = mpi.command(ranks).args(["--exact", "part", "--nocapture"]).env(PART, how).output().unwrap();
+    let output = run_part(mpi.command(ranks), PART, how);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}, {ranks} ranks by {how}: {}\n{said}", mpi.name, output.status);
     let programs = Program::ALL.into_iter().filter(|program| program.ranks() == ranks);

@@ -10,7 +10,7 @@ use foregather_machine::{
 use foregather_message::{Messenger, Settings};
 use foregather_mpi::{Lane, Mpi, MpiProcessor};
 use foregather_thread::Word;
-use installed::installed;
+use installed::{installed, run_part};
 use std::process::Command;
 
 /// The variable that makes a child run the suite.
@@ -129,9 +129,7 @@ impl Ports for Nodes {
 /// Runs the suite. Does nothing in the parent.
 #[test]
 fn part() {
-    if std::env::var_os(PART).is_some() {
-        // SAFETY: the call takes a number only. Whatever hangs, this process ends.
-        unsafe { libc::alarm(100) };
+    if installed::part(PART).is_some() {
         port::all(&Nodes(Mpi::join((None, false)).unwrap()));
         println!("all of it ran");
     }
@@ -141,8 +139,8 @@ fn part() {
 fn nodes_conform_over_every_mpi() {
     for mpi in installed() {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "part", "--nocapture"]).env(PART, "1").env("FOREGATHER_MPI", mpi.library());
-        let output = command.output().unwrap();
+        command.env("FOREGATHER_MPI", mpi.library());
+        let output = run_part(command, PART, "1");
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         assert!(output.status.success() && said.contains("all of it ran"), "{}: {}\n{said}", mpi.name, output.status);

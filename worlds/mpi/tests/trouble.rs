@@ -7,7 +7,7 @@ use foregather_host::dl::Library;
 use foregather_machine::{Address, Fabric};
 use foregather_mpi::abi::{ALL, Constant};
 use foregather_mpi::{Lane, Mpi};
-use installed::{Installed, installed};
+use installed::{Installed, installed, run_part};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,7 @@ const LONG: Duration = Duration::from_secs(20);
 /// Runs as a rank. Does nothing if it was not started by a launcher.
 #[test]
 fn part() {
-    let Ok(trouble) = std::env::var(PART) else { return };
-    // SAFETY: the call takes a number only. Whatever hangs, this process ends, and the test fails by the
-    // time.
-    unsafe { libc::alarm(60) };
+    let Some(trouble) = installed::part(PART) else { return };
     prepare(&trouble);
     let expected = (trouble == "launcher").then_some(2);
     let mpi = match Mpi::join((expected, false)) {
@@ -93,12 +90,8 @@ fn prepare(trouble: &str) {
 /// Returns the output of a process that has these libraries loaded and no launcher.
 fn alone_with(libraries: &[&str], trouble: &str) -> String {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", "part", "--nocapture"])
-        .env(PART, trouble)
-        .env(LOADED, libraries.join(" "))
-        .env_remove("FOREGATHER_MPI");
-    let output = command.output().unwrap();
+    command.env(LOADED, libraries.join(" ")).env_remove("FOREGATHER_MPI");
+    let output = run_part(command, PART, trouble);
     assert!(!output.status.success(), "{trouble}");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -122,7 +115,7 @@ fn two_mpi_libraries_in_a_process_are_named() {
 
 fn run(mpi: &Installed, trouble: &str) -> Output {
     let began = Instant::now();
-    let output = mpi.command(2).args(["--exact", "part", "--nocapture"]).env(PART, trouble).output().unwrap();
+    let output = run_part(mpi.command(2), PART, trouble);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(began.elapsed() < LONG, "{}, {trouble}: {:?}\n{said}", mpi.name, began.elapsed());
     assert!(!output.status.success(), "{}, {trouble}: it ended well\n{said}", mpi.name);
@@ -153,9 +146,7 @@ fn the_launcher_of_another_mpi_is_named() {
     let mpis = installed();
     for launcher in &mpis {
         for library in mpis.iter().filter(|library| library.family() != launcher.family()) {
-            let output =
-                launcher.with_library_of(library).args(["--exact", "part", "--nocapture"]).env(PART, "launcher").output();
-            let output = output.unwrap();
+            let output = run_part(launcher.with_library_of(library), PART, "launcher");
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(!output.status.success(), "{} by {}", library.name, launcher.name);
             let names_it = said.contains("belongs to") && said.contains("FOREGATHER_MPI");
@@ -169,10 +160,9 @@ fn an_mpi_that_is_none_is_named() {
     for (file, said) in
         [("/no/such/libmpi.so", "is missing"), ("libm.so.6", "is not an MPI library with a known binary interface")]
     {
-        let me = std::env::current_exe().unwrap();
-        let mut command = std::process::Command::new(me);
-        command.args(["--exact", "part", "--nocapture"]).env(PART, "none").env("FOREGATHER_MPI", file);
-        let output = command.output().unwrap();
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.env("FOREGATHER_MPI", file);
+        let output = run_part(command, PART, "none");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && text.contains(said) && text.contains("FOREGATHER_MPI"), "{text}");
     }

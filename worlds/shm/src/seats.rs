@@ -157,6 +157,12 @@ impl Seats {
         }
     }
 
+    /// The number of the process in the seat of `rank`. `None` if the seat is free, or its process has left it
+    /// or was buried.
+    pub fn process(&self, rank: Rank) -> Option<u32> {
+        self.occupant(rank).map(|occupant| occupant.number)
+    }
+
     fn occupant(&self, rank: Rank) -> Option<Occupant> {
         let line = &self.0[rank as usize];
         let number = Some(line[PROCESS].load()).filter(|&process| process != 0 && process < DEAD)?;

@@ -240,21 +240,23 @@ impl PyReader {
         let reader = &mut end.reader;
         let began = limit.map(|_| clock::now());
         if self.views
-            && let Some(shown) = wait(py, &self.label, limit, |slice| {
-                let view = reader.view(Some(slice))?;
-                Ok(Carried(view.map(MessageView::into_raw)))
+            && let Some(shown) = wait(py, &self.label, limit, |slice, awaited| {
+                let shown = reader.view(Some(slice)).map(|view| Carried(view.map(MessageView::into_raw)));
+                shown.inspect_err(|error| awaited.extend(reader.awaited(error)))
             })?
             .0
         {
             return Ok(NextMessage::Shown(shown));
         }
-        let missed = |error: &Error| {
-            if let Cause::Skipped { messages } = *error.cause() {
-                self.received.fetch_add(messages, Relaxed);
-            }
-        };
         let before = began.map_or(Duration::ZERO, |began| Duration::from_nanos((clock::now() - began).0));
-        let message = wait_on(py, &self.label, limit, before, |slice| reader.receive_timeout(slice).inspect_err(missed))?;
+        let message = wait_on(py, &self.label, limit, before, |slice, awaited| {
+            reader.receive_timeout(slice).inspect_err(|error| {
+                if let Cause::Skipped { messages } = *error.cause() {
+                    self.received.fetch_add(messages, Relaxed);
+                }
+                awaited.extend(reader.awaited(error));
+            })
+        })?;
         let message = PyBytes::new(py, &message);
         end.kept = Some(message.clone().unbind());
         Ok(NextMessage::Kept(message))

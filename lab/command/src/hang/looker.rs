@@ -1,5 +1,6 @@
 //! Looks at the processes of a job, and dates what their ranks note.
 use super::place;
+use super::waits::{WaitCollector, WaitPages, add_places};
 use foregather_host::run_state;
 use foregather_host::watched::calls::{CallPage, RecordedCall};
 use foregather_host::watched::page::{self, WatchPage};
@@ -8,7 +9,7 @@ use foregather_host::watched::surroundings;
 use foregather_host::watched::task::{self, SystemCall, TaskReader, TaskReading, TaskState};
 use foregather_machine::{Nanos, Rank, ThreadId};
 use foregather_watch::causes::{Certainty, hang_of};
-use foregather_watch::hang::{self, HangCause, HangVerdict, JobSighting, RankSighting, RankState};
+use foregather_watch::hang::{self, HangCause, HangVerdict, JobSighting, RankSighting, RankState, WaitsSighting};
 use foregather_watch::{Ledger, Observation};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +18,13 @@ pub(super) struct HangReport {
     /// Why it is printed.
     pub(super) occasion: String,
     pub(super) job: JobSighting,
+    pub(super) waits: WaitsSighting,
     pub(super) processes: Vec<ProcessLine>,
     pub(super) verdict: Option<HangVerdict>,
     pub(super) not_seen: Vec<String>,
 }
 
-/// A process that notes no calls of MPI.
+/// A process of a program that records no waits.
 pub(super) struct ProcessLine {
     pub(super) rank: Option<Rank>,
     pub(super) process: u32,
@@ -48,9 +50,12 @@ pub(super) struct HangLooker {
     still: Nanos,
     calls: Option<CallPage>,
     threads: Option<WatchPage>,
+    waits: WaitPages,
     reader: TaskReader,
     ledger: Ledger,
     readings: Vec<TaskReading>,
+    /// Processes for which others wait.
+    awaited: BTreeSet<u32>,
     dated: BTreeMap<(u32, ThreadId), Dated>,
     /// Processes that were seen to run, and when each was started.
     started: BTreeMap<u32, u64>,
@@ -63,6 +68,8 @@ pub(super) struct HangLooker {
 
 /// A process that runs for less than this share of the time sleeps.
 const SLEEPS: f64 = 0.05;
+/// Pages of waits are looked for this number of times before something counts as still.
+const SEARCHES: u64 = 5;
 /// Looks are not that far apart while this process runs.
 const STOPPED: Nanos = Nanos::from_ms(1_500);
 /// A thread that is ready for the whole time and runs for less than this gets no processor.
@@ -74,12 +81,7 @@ impl HangLooker {
         let family = surroundings::family(root, &surroundings::process_times());
         let calls = family.iter().find_map(|&process| CallPage::open(&program::call_page_path(process)?));
         let threads = family.iter().find_map(|&process| WatchPage::open(&program::page_path(process)?));
-        let mut not_seen = Vec::new();
-        if calls.is_none() {
-            let remedy = "start the job with `foregather hang -- mpiexec ...`";
-            not_seen.push(format!("calls of MPI, and whether a rank polls in them or computes (by /proc alone; {remedy})"));
-        }
-        Self::of(root, still, calls, threads, not_seen)
+        Self::of(root, still, calls, threads, Vec::new())
     }
 
     /// For a program that was just started with these pages.
@@ -93,6 +95,8 @@ impl HangLooker {
             still,
             calls,
             threads,
+            waits: WaitPages::default(),
+            awaited: BTreeSet::new(),
             reader: TaskReader::default(),
             ledger: Ledger::default(),
             readings: Vec::new(),
@@ -110,7 +114,10 @@ impl HangLooker {
         let family = surroundings::family(self.root, &surroundings::process_times());
         let progress = self.calls.map(|page| page.progress()).unwrap_or_default();
         let noted: BTreeSet<u32> = progress.iter().map(|(process, ..)| *process).collect();
-        let all: BTreeSet<u32> = family.into_iter().chain(noted.iter().copied()).collect();
+        let all: BTreeSet<u32> = family.into_iter().chain(noted.iter().copied()).chain(self.awaited.iter().copied()).collect();
+        self.waits.search(&all, at, Nanos(self.still.0 / SEARCHES));
+        let awaited = self.waits.waits().into_iter().flat_map(|wait| wait.awaited);
+        self.awaited.extend(awaited.filter_map(|(_, process)| process));
         self.readings = self.reader.read(all);
         let recorded = self.threads.map(|page| page.threads()).unwrap_or_default();
         // If this process was stopped itself, so was the job, perhaps.
@@ -164,13 +171,13 @@ impl HangLooker {
         let now = self.ledger.ended;
         // The longest wait decides whether it is worth a closer look.
         let waits = self.dated.values().filter(|dated| dated.is_inside && now - dated.since >= self.still).count();
-        if (is_mpi && waits == 0) || (!is_mpi && now - self.ledger.moved < self.still) {
+        let moved = if is_mpi { self.moved() } else { self.waits_moved() };
+        let is_still = now - moved >= self.still;
+        if (is_mpi && waits == 0) || (!is_mpi && !is_still && !self.has_long_wait()) {
             return None;
         }
         let seen = self.report();
         let verdict = seen.verdict.as_ref()?;
-        let moved = if is_mpi { self.moved() } else { self.ledger.moved };
-        let is_still = now - moved >= self.still;
         if !verdict.is_alarm() && !is_still {
             return None;
         }
@@ -190,6 +197,22 @@ impl HangLooker {
         (!is_known).then_some(seen)
     }
 
+    /// The waits that go on in a program that does not call MPI.
+    fn waits(&self) -> WaitsSighting {
+        let recorded = self.threads.map(|page| page.threads()).unwrap_or_default();
+        WaitCollector { at: self.ledger.ended, readings: &self.readings, noted: self.waits.waits(), recorded }.collect()
+    }
+
+    fn has_long_wait(&self) -> bool {
+        self.waits().waits.iter().any(|wait| wait.still >= self.still)
+    }
+
+    /// When a wait began last. Without waits: when a thread ran last.
+    fn waits_moved(&self) -> Nanos {
+        let now = self.ledger.ended;
+        self.waits().waits.iter().map(|wait| now - wait.still).max().unwrap_or(self.ledger.moved)
+    }
+
     /// When a rank began or ended a call last.
     fn moved(&self) -> Nanos {
         self.dated.values().map(|dated| dated.since).max().unwrap_or(Nanos::ZERO)
@@ -204,11 +227,22 @@ impl HangLooker {
             not_seen.push(format!("calls of {without_slot} threads: the page has no more room"));
         }
         let still = Nanos(self.still.0.saturating_mul(9) / 10);
-        let processes = if job.ranks.is_empty() { self.processes() } else { Vec::new() };
-        let verdict = if job.ranks.is_empty() { self.of_threads(still) } else { Some(self.of_ranks(&mut job, still)) };
-        let since = if job.ranks.is_empty() { self.ledger.moved } else { self.moved() };
+        let is_mpi = !job.ranks.is_empty();
+        let mut waits = if is_mpi { WaitsSighting::default() } else { self.waits() };
+        add_places(&mut waits);
+        let processes = if is_mpi || !waits.waits.is_empty() { Vec::new() } else { self.processes() };
+        if self.calls.is_none() && waits.waits.is_empty() {
+            let remedy = "start the job with `foregather hang -- mpiexec ...`";
+            not_seen.push(format!("calls of MPI, and whether a rank polls in them or computes (by /proc alone; {remedy})"));
+        }
+        let verdict = if is_mpi {
+            Some(self.of_ranks(&mut job, still))
+        } else {
+            hang::judge_waits(&waits, still).or_else(|| self.of_threads(still))
+        };
+        let since = if is_mpi { self.moved() } else { self.waits_moved() };
         let occasion = format!("no progress for {:.1} s", (self.ledger.ended - since).as_secs());
-        HangReport { occasion, job, processes, verdict, not_seen }
+        HangReport { occasion, job, waits, processes, verdict, not_seen }
     }
 
     fn of_ranks(&self, job: &mut JobSighting, still: Nanos) -> HangVerdict {

@@ -1,10 +1,12 @@
 //! `hang`: which call each rank of a job is in, for which rank it waits, and why that does not end.
 //!
 //! [`looker`] looks at the job and dates what it sees; `systems/watch` judges it; [`text`] prints the table
-//! and the sentence. [`place`] names the code that a rank executes outside MPI.
+//! and the sentence. [`place`] names the code that a rank executes outside MPI. [`waits`] has the waits of
+//! programs that do not call MPI.
 mod looker;
 mod place;
 mod text;
+mod waits;
 
 use crate::cli::Hang;
 use crate::exec;
@@ -12,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use foregather_host::child::Child;
 use foregather_host::clock;
 use foregather_host::interrupt::{self, RepeatedRequest};
+use foregather_host::run_state;
 use foregather_host::signals;
 use foregather_host::watched::calls::{self, CallPage};
 use foregather_host::watched::page::{self, WatchPage};
@@ -28,6 +31,8 @@ use std::time::Duration;
 /// The preload libraries: that of MPI, and that of threads.
 const MPI: (&str, &str) = ("libforegather_mpi.so", "mpi");
 const THREADS: (&str, &str) = ("libforegather_watch.so", "watch");
+/// Beginnings of names of MPI launchers. Their ranks have the library of threads only on request.
+const LAUNCHERS: [&str; 5] = ["mpi", "orterun", "prterun", "prun", "srun"];
 /// After how long ranks of `foregather run` say on standard error what they wait for.
 const WATCHDOG: &str = "FOREGATHER_WATCHDOG";
 /// There are this number of looks before something counts as still, but they are not closer or farther apart.
@@ -57,7 +62,7 @@ fn attach(process: u32, still: Nanos) -> Result<()> {
     if program::user(process) != program::user(std::process::id()) {
         bail!("process {process} ({}) belongs to another user: run hang as that user", shown(&facts.name));
     }
-    let mut looker = HangLooker::new(process, still);
+    let mut looker = HangLooker::new(launcher_of(process), still);
     let deadline = clock::now() + still + pause(still) + pause(still);
     while program::is_running(process) && clock::now() < deadline && !interrupt::requested() {
         looker.look();
@@ -71,6 +76,18 @@ fn attach(process: u32, still: Nanos) -> Result<()> {
     }
 }
 
+/// The launcher that has given a process its rank; the process itself if it has none.
+fn launcher_of(rank: u32) -> u32 {
+    let mut process = rank;
+    while program::rank(process).is_some() {
+        match run_state::parent(process).filter(|parent| *parent > 1) {
+            Some(parent) => process = parent,
+            None => break,
+        }
+    }
+    process
+}
+
 fn launch(options: &Hang, still: Nanos) -> Result<()> {
     let (name, arguments) = options.program.split_first().context("a program")?;
     let path = exec::find_program(name)?;
@@ -81,7 +98,10 @@ fn launch(options: &Hang, still: Nanos) -> Result<()> {
     let mut libraries = Vec::new();
     let mut not_seen = Vec::new();
     let named = options.library.as_deref();
-    let wanted = [(MPI, named, !options.no_preload), (THREADS, None, options.threads)];
+    let is_launcher =
+        LAUNCHERS.iter().any(|launcher| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(launcher)));
+    let with_threads = options.threads || !options.no_preload && !is_launcher;
+    let wanted = [(MPI, named, !options.no_preload), (THREADS, None, with_threads)];
     for ((library, chore), named, _) in wanted.into_iter().filter(|(.., is_wanted)| *is_wanted) {
         match exec::library(&path, library, chore, named) {
             Ok(found) => libraries.push(found),

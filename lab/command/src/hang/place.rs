@@ -14,6 +14,12 @@ pub(super) fn of(process: u32, thread: ThreadId) -> Option<String> {
     }
 }
 
+/// The name of the function at an address of a process, without its file.
+pub(super) fn function(process: u32, address: u64) -> Option<String> {
+    let named = named(process, address)?;
+    Some(named.split_once(" (").map_or(named.clone(), |(function, _)| function.to_owned()))
+}
+
 fn named(process: u32, address: u64) -> Option<String> {
     let mappings = code::read(process);
     let mapping = code::find(&mappings, address)?;

@@ -3,14 +3,18 @@ use super::looker::{HangReport, ProcessLine};
 use foregather_host::watched::calls::{AwaitedMessage, RecordedCall};
 use foregather_machine::{Nanos, Rank, shown};
 use foregather_results::table::{ResultTable, wrapped_within};
-use foregather_watch::hang::{RankSighting, RankState, communicator_name};
+use foregather_watch::hang::{RankSighting, RankState, WaitParty, WaitsSighting, communicator_name};
 
 const COLUMNS: usize = 100;
-/// More messages of one call are counted only.
+/// More messages or parties of one call are counted only.
 const LISTED: usize = 3;
 
 pub(super) fn of(seen: &HangReport) -> String {
-    let table = if seen.job.ranks.is_empty() { processes(&seen.processes) } else { ranks(seen) };
+    let table = match seen {
+        _ if !seen.job.ranks.is_empty() => ranks(seen),
+        _ if !seen.waits.waits.is_empty() => waits(&seen.waits),
+        _ => processes(&seen.processes),
+    };
     let mut lines = vec![format!("foregather hang: {}", seen.occasion), table.to_text().trim_end().to_owned()];
     if let Some(verdict) = &seen.verdict {
         lines.push(wrapped_within(&shown(&verdict.sentence), 2, COLUMNS));
@@ -54,34 +58,71 @@ fn row(rank: Rank, sighting: &RankSighting, call: &RecordedCall) -> Vec<String> 
         root.unwrap_or_else(|| listed(messages, peer)),
         listed(messages, tag),
         format!("{:.1} s", sighting.still.as_secs()),
-        state(sighting),
+        state(sighting.state, sighting.place.as_deref()),
     ]
 }
 
-fn listed(messages: &[AwaitedMessage], word: impl Fn(&AwaitedMessage) -> String) -> String {
-    let mut words: Vec<String> = messages.iter().take(LISTED).map(word).collect();
-    if messages.len() > LISTED {
-        words.push(format!("{} more", messages.len() - LISTED));
+/// A row for each wait, then one for each party that does not wait.
+fn waits(seen: &WaitsSighting) -> ResultTable {
+    let mut table = ResultTable::new(["RANK", "PROCESS", "THREAD", "CALL", "WAITS FOR", "FOR", "STATE"]);
+    let number = |number: Option<u32>| number.filter(|number| *number > 0).map_or("-".to_owned(), |number| number.to_string());
+    for wait in &seen.waits {
+        let awaited: Vec<String> = wait.awaited.iter().map(WaitParty::to_string).collect();
+        let sighting = seen.parties.get(&wait.party);
+        table.rows.push(vec![
+            number_of(wait.rank),
+            wait.process.to_string(),
+            wait.thread.to_string(),
+            shown(&wait.call).into_owned(),
+            if awaited.is_empty() { "-".to_owned() } else { listed(&awaited, String::clone) },
+            format!("{:.1} s", wait.still.as_secs()),
+            sighting.map_or(String::new(), |sighting| state(sighting.state, None)),
+        ]);
+    }
+    for (_, sighting) in seen.others() {
+        let (rank, process, thread) = (number_of(sighting.rank), number(sighting.process), number(Some(sighting.thread)));
+        let none = || "-".to_owned();
+        table.rows.push(vec![
+            rank,
+            process,
+            thread,
+            none(),
+            none(),
+            none(),
+            if sighting.process.is_none() { none() } else { state(sighting.state, sighting.place.as_deref()) },
+        ]);
+    }
+    table
+}
+
+fn number_of(rank: Option<Rank>) -> String {
+    rank.map_or("-".to_owned(), |rank| rank.to_string())
+}
+
+fn listed<T>(all: &[T], word: impl Fn(&T) -> String) -> String {
+    let mut words: Vec<String> = all.iter().take(LISTED).map(word).collect();
+    if all.len() > LISTED {
+        words.push(format!("{} more", all.len() - LISTED));
     }
     words.join(", ")
 }
 
-fn state(sighting: &RankSighting) -> String {
-    let state = match sighting.state {
+fn state(state: RankState, place: Option<&str>) -> String {
+    let state = match state {
         RankState::Runs => "runs",
         RankState::Starves => "ready",
         RankState::Sleeps => "sleeps",
         RankState::Stopped => "stopped",
         RankState::Gone => "ended",
     };
-    sighting.place.as_ref().map_or(state.to_owned(), |place| format!("{state} in {}", shown(place)))
+    place.map_or(state.to_owned(), |place| format!("{state} in {}", shown(place)))
 }
 
 fn processes(lines: &[ProcessLine]) -> ResultTable {
     let mut table = ResultTable::new(["RANK", "PROCESS", "NAME", "THREADS", "RAN", "FIRST THREAD"]);
     for line in lines {
         table.rows.push(vec![
-            line.rank.map_or("-".to_owned(), |rank| rank.to_string()),
+            number_of(line.rank),
             line.process.to_string(),
             shown(&line.name).into_owned(),
             line.threads.to_string(),

@@ -1,14 +1,16 @@
 //! Why the ranks of an MPI program wait for each other, from one sighting of all of them.
 //!
 //! `graph` finds the ranks that cannot get on, whatever the others do. Only these are an alarm. `words`
-//! has the sentences.
+//! has the sentences. `waits` does the same for all other programs whose waits are recorded.
 mod graph;
+mod waits;
 mod words;
 
 use foregather_host::watched::calls::{AwaitedMessage, MpiCall, RecordedCall, RecordedCommunicator, WORLD};
 use foregather_machine::{Nanos, Rank};
 use graph::WaitGraph;
 use std::collections::BTreeMap;
+pub use waits::{PartySighting, PartyWait, WaitParty, WaitsSighting, judge_waits};
 pub use words::{communicator_name, ranks as rank_list};
 
 /// After so long without progress a program is looked at, here and by the cause `hang` of `advise`.
@@ -75,6 +77,8 @@ pub enum HangCause {
     CycleOfSends,
     /// Ranks receive from each other, and none sends.
     CycleOfReceives,
+    /// Processes or threads wait for each other.
+    CycleOfWaits,
     /// A message is waited for that no rank sends.
     MissingSend,
     /// A message is sent that no rank receives.
@@ -92,7 +96,7 @@ pub struct HangVerdict {
     pub cause: HangCause,
     /// It, in a sentence.
     pub sentence: String,
-    /// The ranks that cannot get on; empty unless it is an alarm.
+    /// The ranks, processes or threads that cannot get on; empty unless it is an alarm.
     pub stuck: Vec<Rank>,
 }
 

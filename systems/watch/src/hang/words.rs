@@ -56,6 +56,7 @@ fn name(cause: HangCause) -> &'static str {
         HangCause::FinalizedPeer => "finalized peer",
         HangCause::CycleOfSends => "cycle of sends",
         HangCause::CycleOfReceives => "cycle of receives",
+        HangCause::CycleOfWaits => "cycle of waits",
         HangCause::MissingSend => "missing send",
         HangCause::MissingReceive => "missing receive",
         HangCause::Slow => "slow",
@@ -190,13 +191,18 @@ fn in_calls(edges: &[WaitEdge], to: Rank) -> String {
 
 /// `rank 3`, `ranks 0 and 2`, `ranks 0 to 7`.
 pub fn ranks(all: &[Rank]) -> String {
+    numbered("rank", "ranks", all)
+}
+
+/// `rank 3`, `ranks 0 and 2`, `ranks 0 to 7`, of what these words name.
+pub(super) fn numbered(one: &str, many: &str, all: &[u32]) -> String {
     match all {
-        [] => "no rank".to_owned(),
-        [one] => format!("rank {one}"),
-        [first, .., last] if all.len() > 2 && (last - first) as usize == all.len() - 1 => format!("ranks {first} to {last}"),
+        [] => format!("no {one}"),
+        [only] => format!("{one} {only}"),
+        [first, .., last] if all.len() > 2 && (last - first) as usize == all.len() - 1 => format!("{many} {first} to {last}"),
         [most @ .., last] => {
-            let most: Vec<String> = most.iter().map(Rank::to_string).collect();
-            format!("ranks {} and {last}", most.join(", "))
+            let most: Vec<String> = most.iter().map(u32::to_string).collect();
+            format!("{many} {} and {last}", most.join(", "))
         }
     }
 }

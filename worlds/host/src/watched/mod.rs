@@ -6,7 +6,8 @@
 //! the preload library records, in memory that both processes map. [`code`]: which file the code at an
 //! address comes from. [`switches`]: which threads get a processor, where the kernel shows it. [`lines`]: a
 //! file in memory to which processes append lines. [`calls`]: in which calls of MPI ranks are, in such memory
-//! as the page's. [`pointer`](mod@pointer): where the code of a thread is at this moment.
+//! as the page's. [`pointer`](mod@pointer): where the code of a thread is at this moment. [`waits`]: the long
+//! waits of processes that use this library.
 pub mod calls;
 pub mod code;
 pub mod lines;
@@ -17,6 +18,7 @@ mod shared;
 pub mod surroundings;
 pub mod switches;
 pub mod task;
+pub mod waits;
 
 use foregather_machine::{Cause, Error};
 use rustix::fd::{AsRawFd, OwnedFd};

@@ -104,8 +104,9 @@ pub struct ThreadSlot {
     /// The slot, from 1 on, of the leader of the last region of which it had a part, and that region.
     leader: AtomicU32,
     team: AtomicU32,
-    /// The region that it has opened; 0 if none is open.
+    /// The region that it has opened; 0 if none is open. Its code.
     open_region: AtomicU64,
+    open_code: AtomicU64,
     /// When it closed a region last.
     closed: AtomicU64,
     /// When a sample of its thread was taken last.
@@ -139,8 +140,12 @@ pub struct RecordedThread {
     pub subject: u64,
     /// The thread that holds it; 0 if that is not known.
     pub holder: ThreadId,
-    /// The size of its last team.
+    /// The number of its last team's leader on the page; 0 if the team has none.
+    pub leader: u32,
+    /// The size of that team.
     pub team: u32,
+    /// An address in the code of the region that the team has open; 0 if that is not known.
+    pub code: u64,
     /// Its counts.
     pub counts: ActivityCounts,
     /// How long it did what, up to this reading.
@@ -196,7 +201,7 @@ struct PageLayout {
 
 // SAFETY: the type is `repr(C)` and all its fields are atomics or made of them.
 unsafe impl SharedLayout for PageLayout {
-    const MAGIC: u64 = 0xf0e6_a7e5_0000_0003;
+    const MAGIC: u64 = 0xf0e6_a7e5_0000_0004;
 
     fn magic(&self) -> &AtomicU64 {
         &self.magic
@@ -344,10 +349,15 @@ impl WatchPage {
         self.taken().filter(is_its).any(|slot| slot.open_region.load(Relaxed) != 0)
     }
 
+    /// The slot of the leader of a thread's last team.
+    fn leader_of(&self, slot: &ThreadSlot) -> Option<&ThreadSlot> {
+        (slot.leader.load(Relaxed) as usize).checked_sub(1).and_then(|leader| self.0.slots.get(leader))
+    }
+
     /// What the thread of a slot does.
     fn activity_of(&self, slot: &ThreadSlot) -> ThreadActivity {
         let activity = ThreadActivity::ALL[(slot.activity.load(Relaxed) as usize).min(ThreadActivity::ALL.len() - 1)];
-        let leader = (slot.leader.load(Relaxed) as usize).checked_sub(1).and_then(|leader| self.0.slots.get(leader));
+        let leader = self.leader_of(slot);
         let is_closed = leader.is_some_and(|leader| leader.open_region.load(Relaxed) != slot.subject.load(Relaxed));
         if activity == ThreadActivity::Arrived && is_closed { ThreadActivity::Idle } else { activity }
     }
@@ -372,7 +382,9 @@ impl WatchPage {
             since,
             subject,
             holder: slot.holder.load(Relaxed),
+            leader: slot.leader.load(Relaxed),
             team: slot.team.load(Relaxed),
+            code: self.leader_of(slot).map_or(0, |leader| leader.open_code.load(Relaxed)),
             counts: ActivityCounts {
                 regions,
                 region_ns,
@@ -481,21 +493,23 @@ impl ThreadSlot {
         self.holder.store(holder, Relaxed);
     }
 
-    /// Opens a region as its leader, which waits for workers until its own part begins. Returns the region
-    /// that was open before, and when the leader closed one last.
+    /// Opens a region of that code as its leader, which waits for workers until its own part begins. Returns
+    /// the region and the code that were open before, and when the leader closed one last.
     #[inline]
-    pub fn open(&self, region: u64, now: Nanos) -> (u64, Nanos) {
-        let before = self.open_region.load(Relaxed);
+    pub fn open(&self, (region, code): (u64, u64), now: Nanos) -> ((u64, u64), Nanos) {
+        let before = (self.open_region.load(Relaxed), self.open_code.load(Relaxed));
         self.open_region.store(region, Relaxed);
+        self.open_code.store(code, Relaxed);
         self.begin(ThreadActivity::Arrived, region, now);
         (before, Nanos(self.closed.load(Relaxed)))
     }
 
     /// Closes a region, within the one that was open before (0: none).
     #[inline]
-    pub fn close(&self, outer: u64, now: Nanos) {
+    pub fn close(&self, (outer, code): (u64, u64), now: Nanos) {
         self.closed.store(now.0, Relaxed);
         self.open_region.store(outer, Relaxed);
+        self.open_code.store(code, Relaxed);
     }
 
     /// Joins the team of a leader's slot.

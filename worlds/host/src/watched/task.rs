@@ -176,6 +176,15 @@ pub fn kernel_function(process: u32, thread: ThreadId) -> Option<String> {
     (!matches!(name.as_str(), "" | "0")).then_some(name)
 }
 
+/// The thread that holds a mutex of a process, where the GNU C library keeps it; 0 if it is free. `None` if
+/// the system does not show the memory of the process.
+pub fn mutex_holder(process: u32, mutex: u64) -> Option<ThreadId> {
+    const OWNER: u64 = 8;
+    let mut word = [0; 4];
+    File::open(format!("/proc/{process}/mem")).ok()?.read_exact_at(&mut word, mutex + OWNER).ok()?;
+    Some(ThreadId::from_ne_bytes(word))
+}
+
 /// Returns whether this user may see in which system calls the threads of a process sleep.
 pub fn shows_calls(process: u32) -> bool {
     fs::read_to_string(format!("/proc/{process}/syscall")).is_ok()

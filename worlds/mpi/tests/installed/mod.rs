@@ -1,6 +1,6 @@
 //! The MPI installations of this machine with their launchers.
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// One MPI installation.
 pub(crate) struct Installed {
@@ -47,6 +47,19 @@ impl Installed {
         }
         command
     }
+}
+
+/// What this process is to do, in a child that a test has started; `None` in the parent.
+pub(crate) fn part(variable: &str) -> Option<String> {
+    let what = std::env::var(variable).ok()?;
+    // SAFETY: the call takes a number only. Whatever hangs, this process ends.
+    unsafe { libc::alarm(100) };
+    Some(what)
+}
+
+/// Makes a command that starts this test program a child whose part is `what`, and runs it.
+pub(crate) fn run_part(mut command: Command, variable: &str, what: &str) -> Output {
+    command.args(["--exact", "part", "--nocapture"]).env(variable, what).output().unwrap()
 }
 
 /// Returns whether a process may read another one's memory, which containers forbid.

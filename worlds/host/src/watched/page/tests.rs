@@ -28,14 +28,16 @@ fn a_worker_that_arrived_is_idle_once_its_leader_has_closed_the_region() {
     let (page, _file) = WatchPage::create().unwrap();
     let [leader, worker] = [1, 2].map(|thread| page.slot(1, thread, 0, 0).unwrap());
     let region = page.next_region();
-    leader.open(region, Nanos(0));
+    leader.open((region, 0x40), Nanos(0));
     worker.join(page.index(leader), 2);
     worker.begin(ThreadActivity::Arrived, region, Nanos(1));
+    let seen = page.threads().pop().unwrap();
+    assert_eq!((seen.leader, seen.code), (page.index(leader), 0x40));
     let doing = || page.threads()[1].activity;
     assert_eq!(doing(), ThreadActivity::Arrived);
     let opens = |thread| page.has_open_region(1, thread);
     assert_eq!((opens(1), opens(2), opens(3)), (true, false, false));
-    leader.close(0, Nanos(2));
+    leader.close((0, 0), Nanos(2));
     assert_eq!((doing(), opens(1)), (ThreadActivity::Idle, false));
 }
 
@@ -66,10 +68,10 @@ fn a_leader_waits_from_the_opening_of_a_region_to_its_own_part() {
     let leader = page.slot(1, 1, 0, 0).unwrap();
     leader.since.store(0, Relaxed);
     let before = leader.doing();
-    leader.open(1, Nanos(10));
+    leader.open((1, 0), Nanos(10));
     leader.begin_part(1, Nanos(0), Nanos(30));
     leader.begin(ThreadActivity::Arrived, 1, Nanos(35));
-    leader.close(0, Nanos(36));
+    leader.close((0, 0), Nanos(36));
     leader.resume(before, Nanos(36));
     leader.leave(Nanos(40));
     let times = page.all_threads()[0].times.map(|time| time.0);

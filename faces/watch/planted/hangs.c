@@ -1,0 +1,48 @@
+// OpenMP regions and mutexes that never end, and slow ones that do, for `.ci/hang`.
+// usage: hangs read|spin|locks|circle|late
+#include <omp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile long steps;
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock(pthread_mutex_t *one, pthread_mutex_t *other) {
+    pthread_mutex_lock(one);
+    usleep(200000);
+    pthread_mutex_lock(other);
+}
+static void wait_for_input(void) {
+    int ends[2];
+    char byte;
+    if (pipe(ends) || read(ends[0], &byte, 1) < 1) exit(1);
+}
+static void spin_forever(void) {
+    for (;;) steps++;
+}
+
+static void *crosswise(void *none) { return lock(&second, &first), none; }
+
+int main(int argc, char **argv) {
+    const char *kind = argc > 1 ? argv[1] : "";
+    pthread_t id;
+    if (!strcmp(kind, "locks")) {
+        pthread_create(&id, NULL, crosswise, NULL);
+        lock(&first, &second);
+    }
+    if (!strcmp(kind, "circle")) pthread_mutex_lock(&first);
+#pragma omp parallel num_threads(3)
+    {
+        if (omp_get_thread_num() == 2) {
+            if (!strcmp(kind, "read")) wait_for_input();
+            if (!strcmp(kind, "spin")) spin_forever();
+            // The first thread holds it, and waits below.
+            if (!strcmp(kind, "circle")) pthread_mutex_lock(&first);
+            if (!strcmp(kind, "late")) sleep(3);
+        }
+#pragma omp barrier
+    }
+    return 7;
+}
