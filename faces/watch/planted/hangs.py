@@ -1,6 +1,6 @@
 """Barriers and queues between processes that never end, and a slow one that does, for `.ci/hang`.
 
-usage: hangs.py barrier|queue|circle|threads|late
+usage: hangs.py barrier|free|queue|circle|threads|late
 """
 
 import multiprocessing
@@ -13,14 +13,18 @@ from foregather import Barrier, Channel
 
 
 def member(kind, barrier, rank):
-    if rank == 2:
-        time.sleep(3 if kind == "late" else 1000)
-    barrier.member(rank).wait()
+    if kind == "free" and rank == 2:
+        time.sleep(1000)
+    with barrier.member(rank) as own:
+        if rank == 2:
+            time.sleep(3 if kind == "late" else 1000)
+        own.wait()
 
 
 def worker(jobs, start):
-    jobs.receiver().get()
-    start.member(1).wait()
+    with start.member(1) as own:
+        jobs.receiver().get()
+        own.wait()
 
 
 def with_worker(kind):

@@ -1,9 +1,13 @@
 //! Programs run under the library, and the page shows their regions and samples of their code.
-use foregather_host::watched::page::{SampleRecord, SamplingState, VARIABLE, WatchPage, Withdrawal};
+use foregather_host::watched::page::ThreadActivity::{Arrived, Lock, Part};
+use foregather_host::watched::page::{
+    RecordedThread, SampleRecord, SamplingState, ThreadActivity, VARIABLE, WatchPage, Withdrawal,
+};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 /// The library, beside this test.
 fn library() -> PathBuf {
@@ -71,6 +75,42 @@ fn each_library_keeps_the_runtime_that_it_alone_sees() {
     let Some(guests) = guests else { return };
     let seen = watched(&host, &guests, "80");
     assert_eq!((seen.regions, seen.leader_parts, seen.episodes), (40, 40, 40));
+}
+
+/// What the page shows of a program of `planted/hangs.c` once two of its threads wait: they and the third one.
+fn hung(kind: &str) -> Option<[RecordedThread; 3]> {
+    let path = built("gcc", "../planted/hangs.c", &["-fopenmp", "-pthread", "-g"])?;
+    let (page, file) = WatchPage::create().unwrap();
+    let mut command = Command::new(path);
+    command.arg(kind).env("LD_PRELOAD", library()).env(VARIABLE, WatchPage::path(&file)).env_remove("OMP_NUM_THREADS");
+    let mut child = command.spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut threads = Vec::new();
+    while Instant::now() < deadline {
+        threads = page.threads();
+        let waits = |thread: &RecordedThread| matches!(thread.activity, ThreadActivity::Arrived | ThreadActivity::Lock);
+        let awaited = if kind == "circle" { 3 } else { 2 };
+        let is_whole = threads.len() == 3 && threads.iter().all(|thread| thread.team == 3);
+        if is_whole && threads.iter().filter(|thread| waits(thread)).count() == awaited {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    threads.sort_by_key(|thread| (thread.activity != ThreadActivity::Arrived, thread.thread));
+    Some(threads.try_into().unwrap())
+}
+
+#[test]
+fn a_member_that_does_not_arrive_belongs_to_the_team_of_those_that_wait() {
+    let Some([one, other, missing]) = hung("read") else { return };
+    assert_eq!([one.activity, other.activity, missing.activity], [Arrived, Arrived, Part]);
+    assert!(one.leader > 0 && one.leader == other.leader && one.leader == missing.leader);
+    assert!(one.code > 0 && one.subject == other.subject && one.subject == missing.subject);
+    let Some([one, other, missing]) = hung("circle") else { return };
+    assert_eq!([one.activity, other.activity, missing.activity], [Arrived, Arrived, Lock]);
+    assert!(one.leader == missing.leader && missing.holder == missing.process, "its leader holds the mutex");
 }
 
 /// A program of `planted/trouble.c` with samples: how many there were, in how many late arrivals, and

@@ -153,14 +153,14 @@ pub enum Verb {
                             Keys: arrows select, Enter shows the threads of a process, Esc goes back, s sorts by the next column, q exits. \
                             It needs no privileges; without them it cannot read what other users' processes wait for.")]
     Top(Top),
-    /// Watches a job and reports which rank waits for which and why it hangs: an MPI program, ranks of `run`,
-    /// or threads.
+    /// Watches a job and reports who waits for whom and why it hangs: MPI, ranks of `run`, OpenMP regions,
+    /// mutexes, Python's barriers and queues.
     #[command(after_help = "Example: foregather hang -- mpiexec -n 4 ./solve input.dat\n\
                             Example: foregather hang --job $(pgrep -o mpiexec)\n\
                             Example: kill -USR1 $(pgrep -of 'foregather hang')\n\n\
-                            Prints a table of ranks and a sentence to standard error when the job makes no progress for 10 s, and on \
-                            SIGUSR1. `deadlock` and `dead rank` appear only if ranks cannot make progress whatever the others do. Output \
-                            and exit code are the program's. --job watches for 10 s (or --after) and exits with 1 if the job hangs.")]
+                            Prints a table of ranks, processes or threads and a sentence to standard error when the job makes no progress \
+                            for 10 s, and on SIGUSR1. `deadlock` and `dead` appear only if some of them cannot make progress whatever the \
+                            others do. Output and exit code are the program's. --job watches for 10 s (or --after) and exits with 1 if the job hangs.")]
     Hang(Hang),
     /// Starts a program as the ranks of a job; the ranks connect to each other and exit together.
     #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
@@ -324,10 +324,10 @@ pub struct Hang {
     /// The preload library that records MPI calls (default: the one next to this command).
     #[arg(long)]
     pub library: Option<PathBuf>,
-    /// Also records what threads wait for, as `advise` does.
+    /// Records what threads wait for even under an MPI launcher; other programs always have this.
     #[arg(long)]
     pub threads: bool,
-    /// Ends the job when ranks are stuck, and exits with code 1.
+    /// Ends the job on `deadlock` or `dead`, and exits with code 1.
     #[arg(long)]
     pub stop: bool,
     /// Only reads /proc; preloads no library.

@@ -64,7 +64,7 @@ impl WaitCollector<'_> {
         }
         let awaited = || seen.waits.iter().flat_map(|wait| wait.awaited.iter().copied());
         let mut parties: BTreeSet<WaitParty> = seen.waits.iter().map(|wait| wait.party).chain(awaited()).collect();
-        for wait in seen.waits.iter().filter(|wait| wait.awaited.is_empty()) {
+        for wait in &seen.waits {
             parties.extend(self.candidates(wait, &seen.waits));
         }
         seen.parties = parties.into_iter().map(|party| (party, self.sighting(party, &seen.waits))).collect();
@@ -96,8 +96,7 @@ impl WaitCollector<'_> {
     /// it sleep until another thread wakes it.
     fn has_other_thread(&self, process: u32) -> bool {
         let is_noted = |thread: ThreadId| self.noted.iter().any(|wait| (wait.process, wait.thread) == (process, thread));
-        let sleeps = |reading: &TaskReading| matches!(reading.call, Some(SystemCall::Futex { has_timeout: false, .. }));
-        self.of_process(process).any(|reading| !is_noted(reading.thread) && !sleeps(reading))
+        self.of_process(process).any(|reading| !is_noted(reading.thread) && !sleeps_for_another(reading))
     }
 
     fn of_process(&self, process: u32) -> impl Iterator<Item = &TaskReading> {
@@ -148,16 +147,27 @@ impl WaitCollector<'_> {
         format!("pthread barrier {:#x}, {arrived} of {} arrived", thread.subject, thread.team)
     }
 
-    /// The parties that may be missing where a wait does not say what it is for: other ranks, or threads of
-    /// its process.
+    /// The parties that may be missing where a wait does not say what it is for: other ranks, processes that
+    /// do not wait, or threads of its process.
     fn candidates(&self, wait: &PartyWait, waits: &[PartyWait]) -> Vec<WaitParty> {
-        if let WaitParty::Rank(_) = wait.party {
-            let processes: BTreeSet<u32> = self.readings.iter().map(|reading| reading.process).collect();
-            return processes.into_iter().filter_map(program::rank).map(WaitParty::Rank).take(SHOWN).collect();
+        let has_free = wait.awaited.iter().any(|party| matches!(party, WaitParty::FreeRank(_)));
+        let processes: BTreeSet<u32> = self.readings.iter().map(|reading| reading.process).collect();
+        let waits_itself = |process: &u32| waits.iter().any(|other| other.process == *process);
+        match wait.party {
+            WaitParty::Rank(_) if wait.awaited.is_empty() => {
+                processes.into_iter().filter_map(program::rank).map(WaitParty::Rank).take(SHOWN).collect()
+            }
+            WaitParty::Process(_) if has_free => {
+                processes.into_iter().filter(|process| !waits_itself(process)).map(WaitParty::Process).take(SHOWN).collect()
+            }
+            WaitParty::Thread(_) if wait.awaited.is_empty() => {
+                let is_noted = |thread: ThreadId| waits.iter().any(|other| other.thread == thread);
+                let others =
+                    self.of_process(wait.process).filter(|reading| !is_noted(reading.thread) && !sleeps_for_another(reading));
+                others.map(|reading| WaitParty::Thread(reading.thread)).take(SHOWN).collect()
+            }
+            _ => Vec::new(),
         }
-        let waits = |thread: ThreadId| waits.iter().any(|other| other.thread == thread);
-        let others = self.of_process(wait.process).filter(|reading| !waits(reading.thread));
-        others.map(|reading| WaitParty::Thread(reading.thread)).take(SHOWN).collect()
     }
 
     fn sighting(&self, party: WaitParty, waits: &[PartyWait]) -> PartySighting {
@@ -202,6 +212,11 @@ impl WaitCollector<'_> {
         let runs = |reading: &&TaskReading| reading.state == TaskState::Runnable;
         self.of_process(process).find(runs).or_else(|| self.of_process(process).find(|reading| reading.thread == process))
     }
+}
+
+/// Returns whether a thread sleeps until another one wakes it.
+fn sleeps_for_another(reading: &TaskReading) -> bool {
+    matches!(reading.call, Some(SystemCall::Futex { has_timeout: false, .. }))
 }
 
 /// Names the code of the parties that do not wait.

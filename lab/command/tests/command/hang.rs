@@ -1,6 +1,7 @@
 //! `hang`: a job is watched, keeps its output and its exit code, and is looked at while it runs.
 use super::{foregather, stderr};
 use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,54 @@ fn a_user_gets_the_table_on_request_and_when_the_job_is_stopped() {
     let code = watching.wait().unwrap().code();
     assert!(text.contains("foregather hang: on request") && text.contains("foregather hang: interrupted"), "{text}");
     assert_eq!(code, Some(130), "{text}");
+}
+
+/// Ranks of `run`, of which rank 1 sleeps and never joins.
+const LATE: &str = "[ $FOREGATHER_RANK = 1 ] && { echo $$; exec sleep 1000; }; exec \"$0\" app sor --ranks 3";
+
+fn late_job() -> [&'static str; 7] {
+    ["run", "-n", "3", "--", "sh", "-c", LATE]
+}
+
+#[test]
+fn a_rank_that_never_joins_is_named_and_is_no_alarm() {
+    let command = env!("CARGO_BIN_EXE_foregather");
+    let words = [&["hang", "--no-preload", "--after", "500ms", "--", command][..], &late_job(), &[command]].concat();
+    let mut watching = foregather(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut text = String::new();
+    let mut lines = BufReader::new(watching.stderr.take().unwrap()).lines();
+    let is_whole = |text: &str| text.contains("ranks 0 and 2") && text.contains("(exchange of rank addresses)");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < deadline && !is_whole(&text) {
+        let Some(Ok(line)) = lines.next() else { break };
+        text += &format!("{} ", line.trim());
+    }
+    kill_process(Pid::from_raw(watching.id() as i32).unwrap(), Signal::TERM).unwrap();
+    let code = watching.wait().unwrap().code();
+    assert!(is_whole(&text) && text.contains("not known to be hung: rank 1 (process "), "{text}");
+    assert!(text.contains(") sleeps in ") && !text.contains("dead"), "{text}");
+    assert_eq!(code, Some(130), "{text}");
+}
+
+#[test]
+fn a_rank_leads_to_the_whole_job() {
+    let command = env!("CARGO_BIN_EXE_foregather");
+    let words = [&late_job()[..], &[command]].concat();
+    let mut job = foregather(&words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(job.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let rank = first.trim().rsplit(' ').next().unwrap().to_owned();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut text = String::new();
+    let is_whole = |text: &str| text.contains("ranks 0 and 2 wait (exchange of rank addresses)");
+    while Instant::now() < deadline && !is_whole(&text) {
+        let said = foregather(&["hang", "--after", "500ms", "--job", &rank]).output().unwrap();
+        assert!(said.status.success(), "no alarm: {}", stderr(&said));
+        text = stderr(&said).split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    kill_process(Pid::from_raw(job.id() as i32).unwrap(), Signal::TERM).unwrap();
+    job.wait().unwrap();
+    assert!(is_whole(&text) && text.contains(&format!("rank 1 (process {rank}) sleeps")), "{text}");
 }
 
 #[test]

@@ -136,21 +136,25 @@ pub fn judge_waits(seen: &WaitsSighting, still: Nanos) -> Option<HangVerdict> {
         return Some(HangVerdict { cause: HangCause::CycleOfWaits, sentence, stuck: numbers(&stuck) });
     }
     let waits = waiters(long.iter());
-    let others: Vec<_> = seen.others().collect();
-    for (state, hung, does) in [
-        (RankState::Stopped, "slow, not hung", "is stopped by a signal or a debugger"),
-        (RankState::Runs, "slow, not hung", "runs"),
-        (RankState::Starves, "slow, not hung", "is ready and gets no processor"),
-        (RankState::Sleeps, "not known to be hung", "sleeps"),
-    ] {
-        if let Some((party, sighting)) = others.iter().find(|(_, sighting)| sighting.state == state) {
-            let place = sighting.place.as_ref().map_or(String::new(), |place| format!(" in {place}"));
-            let does = if matches!(party, WaitParty::FreeRank(_)) { "is not taken by any process" } else { does };
-            let is_for_it = long.iter().any(|wait| wait.awaited.contains(party));
-            let it = if is_for_it { " for it" } else { "" };
-            let sentence = format!("{hung}: {} {does}{place}; {waits}{it} ({})", seen.named(*party), first.call);
-            return Some(HangVerdict { cause: HangCause::Slow, sentence, stuck: Vec::new() });
-        }
+    let is_awaited = |party: WaitParty| long.iter().any(|wait| wait.awaited.contains(&party));
+    let (awaited, others): (Vec<_>, Vec<_>) = seen.others().partition(|(party, _)| is_awaited(*party));
+    let order = [RankState::Stopped, RankState::Runs, RankState::Starves, RankState::Sleeps];
+    let found = |parties: &[_]| {
+        order.iter().find_map(|state| parties.iter().copied().find(|(_, seen): &(_, &PartySighting)| seen.state == *state))
+    };
+    if let Some((party, sighting)) = found(&awaited).or_else(|| found(&others)) {
+        let (hung, does) = match (sighting.state, party) {
+            (_, WaitParty::FreeRank(_)) => ("not known to be hung", "is not taken by any process"),
+            (_, WaitParty::Rank(_)) if sighting.process.is_none() => ("not known to be hung", "is not seen on this host"),
+            (RankState::Stopped, _) => ("slow, not hung", "is stopped by a signal or a debugger"),
+            (RankState::Runs, _) => ("slow, not hung", "runs"),
+            (RankState::Starves, _) => ("slow, not hung", "is ready and gets no processor"),
+            (RankState::Sleeps | RankState::Gone, _) => ("not known to be hung", "sleeps"),
+        };
+        let place = sighting.place.as_ref().map_or(String::new(), |place| format!(" in {place}"));
+        let it = if is_awaited(party) { " for it" } else { "" };
+        let sentence = format!("{hung}: {} {does}{place}; {waits}{it} ({})", seen.named(party), first.call);
+        return Some(HangVerdict { cause: HangCause::Slow, sentence, stuck: Vec::new() });
     }
     let sentence = format!("not known to be hung: {waits} ({})", first.call);
     Some(HangVerdict { cause: HangCause::Unknown, sentence, stuck: Vec::new() })
@@ -281,7 +285,8 @@ mod tests {
 
     #[test]
     fn a_rank_that_no_process_has_taken_is_named() {
-        let seen = sighting(vec![wait(Process(1), "barrier", &[FreeRank(2)])], &[(FreeRank(2), RankState::Sleeps, "")]);
+        let others = [(FreeRank(2), RankState::Sleeps, ""), (Process(3), RankState::Runs, "")];
+        let seen = sighting(vec![wait(Process(1), "barrier", &[FreeRank(2)])], &others);
         assert_eq!(said(&seen), "not known to be hung: rank 2 is not taken by any process; process 1 waits for it (barrier)");
     }
 
