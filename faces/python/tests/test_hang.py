@@ -1,6 +1,7 @@
 """Barriers and queues between processes under `foregather hang`."""
 
 import multiprocessing
+import os
 import subprocess
 import threading
 import time
@@ -64,7 +65,7 @@ def test_a_member_that_does_not_come_is_named_by_its_process() -> None:
             waits = f"processes {both[0]} and {both[1]} wait for it (barrier \"steps\")"
             return f"not known to be hung: process {late} sleeps in " in text and waits in text
 
-        code, text = hang(first, is_whole)
+        code, text = hang(os.getpid(), is_whole)
         assert is_whole(text), text
         assert code == 0 and "dead" not in text
 
