@@ -77,7 +77,7 @@ fn each_library_keeps_the_runtime_that_it_alone_sees() {
     assert_eq!((seen.regions, seen.leader_parts, seen.episodes), (40, 40, 40));
 }
 
-/// What the page shows of a program of `planted/hangs.c` once two of its threads wait: they and the third one.
+/// What the page shows of a program of `planted/hangs.c` once two of its threads wait: all three threads.
 fn hung(kind: &str) -> Option<[RecordedThread; 3]> {
     let path = built("gcc", "../planted/hangs.c", &["-fopenmp", "-pthread", "-g"])?;
     let (page, file) = WatchPage::create().unwrap();

@@ -120,7 +120,7 @@ impl Writer {
         self.end.fail();
     }
 
-    /// The end for which a call waited that has timed out, with the number of its process if one has taken it.
+    /// The end for which a timed-out call waited, with the number of its process if one has taken it.
     #[must_use]
     pub fn awaited(&self, error: &Error) -> Vec<(u32, Option<u32>)> {
         self.end.awaited(error)

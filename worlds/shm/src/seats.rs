@@ -157,8 +157,8 @@ impl Seats {
         }
     }
 
-    /// The number of the process in the seat of `rank`. `None` if the seat is free, or its process has left it
-    /// or was buried.
+    /// The number of the process in the seat of `rank`. `None` if the seat is free, or its process has left
+    /// it or was buried.
     pub fn process(&self, rank: Rank) -> Option<u32> {
         self.occupant(rank).map(|occupant| occupant.number)
     }

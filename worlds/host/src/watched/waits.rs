@@ -90,8 +90,8 @@ pub struct NotedWait {
 #[derive(Clone, Copy, Debug)]
 pub struct WaitPage(&'static WaitsLayout);
 
-/// Notes that the calling thread has been waiting for `waited`, 100 ms or more, and waits on. A caller repeats
-/// that several times a second.
+/// Notes that the calling thread has been waiting for `waited`, 100 ms or more, and waits on. A caller
+/// repeats that several times a second.
 pub fn note(scope: WaitScope, what: &str, rank: Option<Rank>, waited: Nanos, awaited: &[(Rank, Option<u32>)]) {
     let (process, thread, at) = (std::process::id(), this_thread(), now());
     if let Some(page) = own() {
