@@ -158,11 +158,11 @@ mod tests {
         assert!(page.slot_at(address).is_some_and(|found| core::ptr::eq(found, worker)));
         assert!(page.slot_at(address + 8).is_none() && page.slot_at(8).is_none(), "no slot begins there");
         let region = page.next_region();
-        leader.open(region, Nanos(0));
+        leader.open((region, 0), Nanos(0));
         worker.join(page.index(leader), 2);
         worker.begin(ThreadActivity::Arrived, region, Nanos(1));
         page.sample(worker, 0x10);
-        leader.close(0, Nanos(2));
+        leader.close((0, 0), Nanos(2));
         page.sample(worker, 0x20);
         let (second, arrived) = (Nanos(1), now());
         page.note_late(worker, second, arrived);
