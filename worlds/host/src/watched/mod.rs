@@ -4,14 +4,17 @@
 //! [`task`]: threads, as they run, wait for a processor, or sleep. [`program`]: what a process is, and which
 //! runtimes and settings it has. [`surroundings`]: quotas, the hypervisor, and other programs. [`page`]: what
 //! the preload library records, in memory that both processes map. [`code`]: which file the code at an
-//! address comes from. [`switches`]: which threads get a processor, where the kernel shows it. [`lines`]: a
+//! address comes from. [`switches`]: which threads get a processor, where the kernel shows it.
+//! [`decisions`]: what its scheduler decides, for root. [`lines`]: a
 //! file in memory to which processes append lines. [`calls`]: in which calls of MPI ranks are, in such memory
 //! as the page's. [`pointer`](mod@pointer): where the code of a thread is at this moment. [`waits`]: the long
 //! waits of processes that use this library.
 pub mod calls;
 pub mod code;
+pub mod decisions;
 pub mod lines;
 pub mod page;
+mod perf;
 pub mod pointer;
 pub mod program;
 mod shared;

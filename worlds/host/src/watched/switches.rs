@@ -1,10 +1,7 @@
 //! Switches between threads on all processors, as the kernel records them (`perf_event_open`), where this
 //! process may see them: root may, and users where `kernel.perf_event_paranoid` is 0 or less.
-use core::ffi::c_int;
-use core::sync::atomic::{AtomicU64, Ordering::*};
+use super::perf::{EventAttributes, ProcessorRecords};
 use foregather_machine::{CpuId, Nanos, ThreadId};
-use rustix::fd::{AsFd, FromRawFd, OwnedFd};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// What the kernel recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,33 +37,13 @@ pub enum KernelRecord {
     Lost,
 }
 
-/// `struct perf_event_attr` of `linux/perf_event.h`, in its fifth version.
-#[repr(C)]
-#[derive(Default)]
-struct EventAttributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    breakpoint: [u32; 5],
-    branches: u64,
-    registers: u64,
-    stack: u32,
-    clock: i32,
-    rest: [u64; 2],
-}
-
 const SOFTWARE: u32 = 1;
 const DUMMY: u64 = 9;
 /// Each record ends with the thread, the time and the processor.
 const TAIL: u64 = 1 << 1 | 1 << 2 | 1 << 7;
 const TAIL_BYTES: usize = 24;
-/// Names, forks, a tail in all records, a clock of our choice, switches.
-const FLAGS: u64 = 1 << 9 | 1 << 13 | 1 << 18 | 1 << 25 | 1 << 26;
+/// Names, forks, a tail in all records, switches.
+const FLAGS: u64 = 1 << 9 | 1 << 13 | 1 << 18 | 1 << 26;
 
 /// Kinds of records, and marks of a switch.
 const LOST: u32 = 2;
@@ -76,80 +53,11 @@ const SWITCH: u32 = 15;
 const OUT: u16 = 1 << 13;
 const PREEMPT: u16 = 1 << 14;
 
-/// The memory of one processor's records: a page of the kernel, and a power of two of bytes after it. It has
-/// room for 1,300 switches. If there are more between two looks, the first ones stand for all, and reading
-/// costs little.
-const PAGE: usize = 4_096;
-const DATA: usize = 16 * PAGE;
-/// Where the kernel writes how far it has written, and reads how far was read.
-const HEAD: usize = 1_024;
-const TAIL_AT: usize = 1_032;
+/// Memory for 1,300 switches of one processor. If there are more between two looks, the first ones stand for
+/// all, and reading costs little.
+const DATA: usize = 1 << 16;
 /// On larger machines, as many files and as much memory would be needed.
 const PROCESSORS: usize = 256;
-
-/// The records of one processor.
-#[derive(Debug)]
-struct ProcessorRecords {
-    start: *mut core::ffi::c_void,
-    _event: OwnedFd,
-}
-
-// SAFETY: the mapping belongs to this value alone, wherever it is.
-unsafe impl Send for ProcessorRecords {}
-
-impl ProcessorRecords {
-    fn open(cpu: CpuId) -> Option<Self> {
-        let attributes = EventAttributes {
-            kind: SOFTWARE,
-            size: size_of::<EventAttributes>() as u32,
-            config: DUMMY,
-            sample_type: TAIL,
-            flags: FLAGS,
-            clock: libc::CLOCK_MONOTONIC,
-            ..EventAttributes::default()
-        };
-        const CLOSE_ON_EXEC: usize = 8;
-        // SAFETY: the kernel reads the attributes, which have the size that they state.
-        let event =
-            unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, -1, cpu as c_int, -1, CLOSE_ON_EXEC) };
-        if event < 0 || rustix::param::page_size() != PAGE {
-            return None;
-        }
-        // SAFETY: the kernel has just opened it for this process.
-        let event = unsafe { OwnedFd::from_raw_fd(event as c_int) };
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses a free place.
-        let start = unsafe { mmap(core::ptr::null_mut(), PAGE + DATA, access, MapFlags::SHARED, event.as_fd(), 0).ok()? };
-        Some(Self { start, _event: event })
-    }
-
-    fn word(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: the kernel's page lies at the beginning of the mapping, which lives as long as this value,
-        // and both sides use these aligned words as atomics.
-        unsafe { AtomicU64::from_ptr(self.start.byte_add(at).cast()) }
-    }
-
-    /// Takes what was written since the last call.
-    fn take(&self) -> Vec<u8> {
-        let (head, tail) = (self.word(HEAD).load(Acquire), self.word(TAIL_AT).load(Relaxed));
-        let length = (head.wrapping_sub(tail) as usize).min(DATA);
-        let first = tail as usize % DATA;
-        let mut bytes = Vec::with_capacity(length);
-        for (from, count) in [(first, length.min(DATA - first)), (0, length.saturating_sub(DATA - first))] {
-            // SAFETY: both parts lie in the data, which the kernel does not write before the tail has moved.
-            bytes.extend_from_slice(unsafe { core::slice::from_raw_parts(self.start.byte_add(PAGE + from).cast::<u8>(), count) });
-        }
-        self.word(TAIL_AT).store(head, Release);
-        bytes
-    }
-}
-
-impl Drop for ProcessorRecords {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made by `open`, and no reference to it is left. An error leaves it there.
-        let _ = unsafe { munmap(self.start, PAGE + DATA) };
-    }
-}
 
 /// The records of all processors.
 #[derive(Debug)]
@@ -161,7 +69,8 @@ impl SwitchWatch {
         if cpus.is_empty() || cpus.len() > PROCESSORS {
             return None;
         }
-        cpus.iter().map(|&cpu| ProcessorRecords::open(cpu)).collect::<Option<Vec<_>>>().map(Self)
+        let attributes = EventAttributes::new(SOFTWARE, DUMMY, TAIL, FLAGS);
+        cpus.iter().map(|&cpu| ProcessorRecords::open(cpu, DATA, &attributes, &[]).ok()).collect::<Option<Vec<_>>>().map(Self)
     }
 
     /// Takes what was recorded since the last call, in the order of time.
