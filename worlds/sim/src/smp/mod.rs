@@ -4,6 +4,7 @@
 //! - [`Study`]: what to simulate, from machine and jobs to [`Outcome`]; `run` is the front door.
 //! - [`MachineSpec`]: processors, [`Prices`], [`Scheduler`]. [`Job`]: threads that meet, or mere load.
 //! - [`Record`]: windows, samples and spans, for figures.
+//! - [`SchedulerReplay`]: the rules of EEVDF, asked about each decision of a real machine.
 //!
 //! After Tsafrir & Feitelson 2002 §2, and beyond: today's scheduler, quotas, two prices of a switch.
 
@@ -43,7 +44,7 @@ mod world;
 pub use counts::{Counts, Split};
 pub use cpu::SmpCpu;
 pub use distribution::{Distribution, Granularity};
-pub use eevdf::{Eevdf, Group, Placement, Preemption};
+pub use eevdf::{Eevdf, Group, Placement, Preemption, QueuedThread, SchedulerReplay};
 pub use job::Job;
 pub use linux24::{Accounting, Insertion, Linux24, Wakeup};
 pub use lock::{Fault, FaultKind, JobLock, LockKind};

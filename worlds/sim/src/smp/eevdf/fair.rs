@@ -67,7 +67,7 @@ impl Fair {
     }
 
     #[inline]
-    fn account(&mut self, machine: &Machine, cpu: CpuId, thread: u32, span: Nanos) {
+    pub(super) fn account(&mut self, machine: &Machine, cpu: CpuId, thread: u32, span: Nanos) {
         let entity = &mut self.entities[thread as usize];
         let had = virtual_span(span, entity.weight);
         self.queues[cpu as usize].advance(entity, had);

@@ -4,6 +4,7 @@
 //!   which are eligible, which is picked.
 //! - `fair.rs`: joining, leaving, choosing. `wake.rs`: where woken threads go. `balance.rs`: which threads
 //!   are moved.
+//! - `replay.rs`: the rules, asked about moments of a real machine.
 //! - `shares.rs`: groups' weights. `bandwidth.rs`, `limits.rs`: their quotas.
 //!
 //! After `kernel/sched/fair.c` of 6.18. Left out: loads averaged over time (what is runnable now counts
@@ -13,11 +14,13 @@ mod bandwidth;
 mod fair;
 mod limits;
 mod queue;
+mod replay;
 mod rules;
 mod shares;
 mod wake;
 mod weights;
 
+pub use replay::{QueuedThread, SchedulerReplay};
 pub use rules::{Eevdf, Group, Placement, Preemption};
 
 use super::dispatch::Dispatch;

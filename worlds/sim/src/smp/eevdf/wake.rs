@@ -24,7 +24,7 @@ impl Fair {
 
     /// A thread that only dozed goes on where it is, with its debt. If it has slept the debt off, it begins
     /// again: a lag in its favour is void.
-    fn rouse(&mut self, machine: &Machine, thread: u32) {
+    pub(super) fn rouse(&mut self, machine: &Machine, thread: u32) {
         let cpu = self.entities[thread as usize].cpu;
         self.update(machine, cpu);
         let (entity, queue) = (&mut self.entities[thread as usize], &mut self.queues[cpu as usize]);
@@ -44,7 +44,7 @@ impl Fair {
 
     /// The processor that a woken thread goes to. Threads that were put somewhere a moment ago count: no two
     /// get the same idle processor.
-    fn place(&self, machine: &Machine, thread: u32, by: Option<CpuId>) -> CpuId {
+    pub(super) fn place(&self, machine: &Machine, thread: u32, by: Option<CpuId>) -> CpuId {
         let it = machine.thread(thread);
         let own = it.confined.unwrap_or(it.cpu);
         if self.rules.placement == Placement::Stay {
