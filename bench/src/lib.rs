@@ -16,6 +16,7 @@
 //! - [`apps`]: five programs on shared memory. [`programs`]: the same, compiled once for each fabric.
 //! - [`openmp`]: what the constructs of an OpenMP runtime cost.
 //! - [`queues`]: what the reader of a queue pays for rare messages.
+//! - [`schedules`]: what the kernel's scheduler decides about a few threads that run and sleep.
 //! - [`python`]: programs of Python that measure.
 //! - [`noise`]: what disturbs a busy processor, and a line in spite of that.
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: its caveat.
@@ -37,6 +38,7 @@ pub mod prices;
 pub mod programs;
 pub mod python;
 pub mod queues;
+pub mod schedules;
 mod several;
 pub mod shift;
 pub mod skew;

@@ -4,6 +4,7 @@ use foregather_bench::blas::BlasCell;
 use foregather_bench::dsm::DsmCell;
 use foregather_bench::messages::{self, MessageCell};
 use foregather_bench::queues::QueueCell;
+use foregather_bench::schedules::ScheduleCell;
 use foregather_bench::teams::TeamCell;
 use foregather_bench::{BackgroundLoad, BarrierCell, Cell, answer, disturb, ping_pong};
 use foregather_host::dl::Library;
@@ -26,6 +27,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
         BlasCell::VERB => answer::<BlasCell>(&rest),
         MessageCell::VERB => answer::<MessageCell>(&rest),
         QueueCell::VERB => answer::<QueueCell>(&rest),
+        ScheduleCell::VERB => answer::<ScheduleCell>(&rest),
         DsmCell::VERB => answer::<DsmCell>(&rest),
         AppCell::VERB => answer::<AppCell>(&rest),
         "hog" => background(&rest),

@@ -38,12 +38,16 @@ impl Calibration {
         Ok(this)
     }
 
+    /// The rules of its scheduler.
+    pub(super) fn rules(&self) -> Eevdf {
+        Eevdf { tick: self.tick, slice: self.slice, ..Eevdf::LINUX }
+    }
+
     /// A machine of `cpus` processors for one team, which is in the only control group if it has a quota:
     /// milliseconds of processor time in every 100 ms.
     pub(super) fn machine(&self, cpus: u32, realtime: bool, quota_ms: Option<u32>) -> MachineSpec {
         let group = |ms: u32| Group { quota: Some(Nanos::from_ms(u64::from(ms))), ..Group::named("team") };
-        let fair =
-            Eevdf { tick: self.tick, slice: self.slice, groups: quota_ms.map(group).into_iter().collect(), ..Eevdf::LINUX };
+        let fair = Eevdf { groups: quota_ms.map(group).into_iter().collect(), ..self.rules() };
         let scheduler = if realtime { Scheduler::RoundRobin(RoundRobin { quantum: self.turn }) } else { Scheduler::Eevdf(fair) };
         MachineSpec { cpus, prices: self.prices, scheduler, ties: Ties::ArriveFirst, resolution: Nanos(1) }
     }

@@ -19,6 +19,7 @@
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
 //! - [`product`](mod@product): a product of matrices beside NumPy's. [`pipe`](mod@pipe): a message beside a
 //!   pipe.
+//! - `scheduler`: the simulated scheduler, judged by this machine's kernel decision by decision.
 //! - `validate`: the simulator of processors held against this machine. `calibration`: this machine for the
 //!   simulator. [`counterfactual`]: a recorded program under other settings.
 //! - [`options`]: what can be asked of each experiment.
@@ -45,6 +46,7 @@ pub mod pipe;
 pub mod product;
 pub mod programs;
 pub mod regret;
+mod scheduler;
 mod shift;
 pub mod skew;
 pub mod teams;
@@ -94,6 +96,7 @@ pub fn experiment(asked: &Measure) -> &dyn Experiment {
         Measure::Programs(options) => options,
         Measure::Ends(options) => options,
         Measure::Blas(options) => options,
+        Measure::Scheduler(options) => options,
     }
 }
 

@@ -104,6 +104,16 @@ pub enum Measure {
                             Passes (`met`) if the median is at most one scheduler tick later than without scouts, and the maximum at \
                             most three. Needs the peers' program and `cargo xtask drop-in libgomp`.")]
     Ends(Ends),
+    /// Judges the simulated scheduler by this machine's kernel: records the kernel's decisions about random
+    /// workloads, and reports how many of them the simulated rules make from the same queues. Needs root (or
+    /// CAP_PERFMON and a readable tracefs).
+    #[command(after_help = "Example: foregather measure scheduler --draws 20 --ms 300\n\
+                            Example: foregather measure scheduler --draw 7 --check --output scheduler.json\n\n\
+                            Workloads are two to six threads that compute, sleep and wake each other, half of them with nice values; every \
+                            other one is pinned to one processor, the rest may use two. The bars are 90 % of the next threads on one \
+                            processor, also with the moments at which the present thread goes on, and 75 % of the processors of woken \
+                            threads on two.")]
+    Scheduler(SchedulerJudge),
     /// Measures BLAS calls, single-threaded and parallel, by size, on an idle machine and with hogs, back to
     /// back and after pauses: vectors, a matrix and a vector, products, LU. Compares with every other
     /// installed BLAS, each in its own process.
@@ -287,6 +297,26 @@ pub struct Regret {
     /// A file to which each result is appended, and from which an interrupted run continues.
     #[arg(long, value_name = "FILE", requires = "draw")]
     pub state: Option<std::path::PathBuf>,
+}
+
+/// Options of `measure scheduler`.
+#[derive(Args, Clone, Debug)]
+pub struct SchedulerJudge {
+    /// Random workloads from this seed (default: a seed from the clock).
+    #[arg(long, value_name = "SEED")]
+    pub draw: Option<u64>,
+    /// Number of random workloads.
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub draws: u32,
+    /// Milliseconds for one workload.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(50..=60_000))]
+    pub ms: u64,
+    /// Only workloads on this number of processors (default: one and two in turn).
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=2))]
+    pub processors: Option<u32>,
+    /// Exits with status 1 if a share is below its bar.
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// Options of `measure ends`.
