@@ -57,14 +57,14 @@ fn assert_near(value: f64, expected: f64, percent: f64) {
 /// A pair that meets every 20 us, pinned as said, for `limit`; milliseconds per barrier.
 fn pair(cpus: u32, policy: Policy, pins: Vec<u32>, others: Vec<Job>, limit: Nanos) -> (f64, Outcome) {
     let mut job = Job::meeting("pair", 2, u64::MAX, Distribution::Constant(US * 20), policy);
-    job.pins = pins;
+    job.pins = pins.into_iter().map(|pin| vec![pin]).collect();
     let outcome = outcome(&study(cpus, Eevdf::LINUX, [vec![job], others].concat(), limit));
     (limit.0 as f64 / 1e6 / outcome.jobs[0].met as f64, outcome)
 }
 
 #[test]
 fn equal_threads_get_equal_shares() {
-    let load = |name: &str| Job { pins: vec![0], ..Job::load(name, 1) };
+    let load = |name: &str| Job { pins: vec![vec![0]], ..Job::load(name, 1) };
     let outcome = outcome(&study(1, Eevdf::LINUX, vec![load("a"), load("b"), load("c")], MS * 6_000));
     for ran in ran_ms(&outcome) {
         assert_near(ran, 2_000.0, 1.0);
@@ -145,6 +145,15 @@ fn two_spinners_share_a_quota_of_one_processor() {
     assert_near(outcome.split.idle.0 as f64 / 1e6, 2_000.0, 1.0);
 }
 
+/// A cpuset: six busy threads of one job on processors 1 and 2 of 4 leave the others idle, and share theirs.
+#[test]
+fn threads_stay_within_their_set_of_processors() {
+    let job = Job { pins: vec![vec![1, 2]], ..Job::load("job", 6) };
+    let outcome = outcome(&study(4, Eevdf::LINUX, vec![job], MS * 400));
+    let busy = outcome.split.compute.0 as f64 / (MS * 400).0 as f64;
+    assert!((1.95..=2.0).contains(&busy), "{busy} processors");
+}
+
 /// Eight threads share a quota of two processors. While their work is even, a spinner spins for a short time
 /// only; as soon as it is not, time spun is taken from computing threads.
 #[test]
@@ -184,7 +193,7 @@ fn on_two_processors_a_spinner_needs_no_switch_and_a_sleeper_a_wake_up() {
 /// The yield forfeits the slice, and a stranger uses all of its own.
 #[test]
 fn a_yield_to_a_stranger_costs_a_tick() {
-    let hog = Job { pins: vec![0], ..Job::load("hog", 1) };
+    let hog = Job { pins: vec![vec![0]], ..Job::load("hog", 1) };
     let (_, outcome) = pair(2, Policy::Yield, vec![0, 1], vec![hog], MS * 4_000);
     let waits: Vec<f64> =
         spans(&outcome, State::Ready).filter(|span| span.thread < 2).map(|span| ms(span.to - span.from)).collect();
@@ -262,10 +271,10 @@ fn a_team_larger_than_the_machine_does_not_wait_for_a_hogs_turns() {
 /// A sleeper is owed time: it preempts a hog at once, until it has had as much.
 #[test]
 fn a_sleeper_preempts_a_hog() {
-    let hog = || vec![Job { pins: vec![0], ..Job::load("hog", 1) }];
+    let hog = || vec![Job { pins: vec![vec![0]], ..Job::load("hog", 1) }];
     let job = |rules: Eevdf| {
         let compute = Distribution::Constant(US * 20);
-        let job = Job { pins: vec![0, 1], ..Job::meeting("sleeper", 2, u64::MAX, compute, Policy::Block) };
+        let job = Job { pins: vec![vec![0], vec![1]], ..Job::meeting("sleeper", 2, u64::MAX, compute, Policy::Block) };
         outcome(&study(2, rules, [vec![job], hog()].concat(), MS * 4_000))
     };
     let preempting = job(Eevdf::LINUX);
@@ -281,10 +290,10 @@ fn a_sleeper_preempts_a_hog() {
 fn waking_somebody_on_a_busy_processor_costs_an_interrupt() {
     let barrier_us = |waker: Nanos| {
         let job = Job {
-            pins: vec![0, 1],
+            pins: vec![vec![0], vec![1]],
             ..Job::meeting("pair", 2, u64::MAX, Distribution::Uniform { from: US * 15, to: US * 25 }, Policy::Block)
         };
-        let hogs = Job { nice: 19, pins: vec![0, 1], ..Job::load("hogs", 2) };
+        let hogs = Job { nice: 19, pins: vec![vec![0], vec![1]], ..Job::load("hogs", 2) };
         let mut study = study(2, Eevdf::LINUX, vec![job, hogs], MS * 1_000);
         study.machine.prices.waker = waker;
         let outcome = outcome(&study);
@@ -301,7 +310,7 @@ fn threads_woken_at_once_go_to_different_idle_processors() {
         let compute = Distribution::Uniform { from: US * 50, to: US * 150 };
         let job = Job::meeting("job", 6, u64::MAX, compute, Policy::Block);
         // The hog drives threads off its processor, which then look for another one.
-        vec![job, Job { pins: vec![0], nice: -10, ..Job::load("hog", 1) }]
+        vec![job, Job { pins: vec![vec![0]], nice: -10, ..Job::load("hog", 1) }]
     };
     for seed in 0..20 {
         let outcome = outcome(&Study { seed, ..study(8, Eevdf::LINUX, jobs(), MS * 100) });
@@ -317,7 +326,7 @@ fn packing_prefers_the_wakers_processor_if_none_is_idle() {
     for (placement, native) in [(Placement::Stay, 2), (Placement::IdleScan, 2), (Placement::Packing, 1)] {
         let rules = Eevdf { placement, balance_interval: Nanos::ZERO, ..Eevdf::LINUX };
         let job = Job::meeting("job", 4, u64::MAX, Distribution::Exponential { mean_ns: 50e3 }, Policy::Block);
-        let hogs = Job { pins: vec![0, 1], nice: 5, ..Job::load("hogs", 2) };
+        let hogs = Job { pins: vec![vec![0], vec![1]], nice: 5, ..Job::load("hogs", 2) };
         let outcome = outcome(&study(2, rules, vec![job, hogs], MS * 500));
         let late = spans(&outcome, State::Compute).filter(|span| span.thread < 4 && span.from > MS * 400);
         let mut cpus: Vec<_> = late.map(|span| span.cpu).collect();
@@ -343,7 +352,7 @@ fn three_threads_on_two_processors_take_turns() {
 #[test]
 fn an_idle_processor_is_given_a_waiting_thread() {
     // Two meet and end early; then their processor is for the hogs of the other one.
-    let short = Job { pins: vec![1], ..Job::meeting("short", 3, 100, Distribution::Constant(US * 50), Policy::Block) };
+    let short = Job { pins: vec![vec![1]], ..Job::meeting("short", 3, 100, Distribution::Constant(US * 50), Policy::Block) };
     let study = study(2, Eevdf::LINUX, vec![short, Job::load("hogs", 3)], MS * 1_000);
     let outcome = outcome(&study);
     assert!(outcome.jobs[0].finished.is_some());
@@ -409,7 +418,8 @@ fn jobs() -> impl Strategy<Value = (Vec<Group>, Vec<Job>)> {
         Just(Policy::SpinThenYield { spin: US * 20 }),
         Just(Policy::default()),
     ];
-    let job = (1..5_u32, any::<bool>(), 20..900_u64, policy, -10..15_i8, 0..4_u32, prop::collection::vec(0..2_u32, 0..3));
+    let pins = prop::collection::vec(prop::collection::vec(0..2_u32, 1..3), 0..3);
+    let job = (1..5_u32, any::<bool>(), 20..900_u64, policy, -10..15_i8, 0..4_u32, pins);
     let job = job.prop_map(|(threads, load, compute_us, policy, nice, group, pins)| {
         let compute = Distribution::Exponential { mean_ns: compute_us as f64 * 1e3 };
         let job = if load { Job::load("load", threads) } else { Job::meeting("job", threads, u64::MAX, compute, policy) };
@@ -447,7 +457,11 @@ fn a_thread_that_is_moved_does_not_starve() {
         Job { nice, ..Job::meeting("job", threads, u64::MAX, compute, policy) }
     };
     let jobs = || {
-        vec![Job { pins: vec![0], ..job(1, 20, Policy::Spin, 3) }, job(3, 203, Policy::Block, -3), job(4, 20, Policy::Spin, 3)]
+        vec![
+            Job { pins: vec![vec![0]], ..job(1, 20, Policy::Spin, 3) },
+            job(3, 203, Policy::Block, -3),
+            job(4, 20, Policy::Spin, 3),
+        ]
     };
     for seed in 0..40 {
         let rules = Eevdf { slice: US * 650, tick: US * 3_610, run_to_parity: false, wakeup_preemption: false, ..Eevdf::LINUX };

@@ -249,7 +249,7 @@ fn studies_that_make_no_sense_say_so() {
         ("resolution", |s| s.machine.resolution = Nanos::ZERO),
         ("0 threads", |s| s.jobs.clear()),
         ("never ends", |s| (s.stop, s.limit) = (Stop::Limit, Nanos::MAX)),
-        ("pinned to processor 2", |s| s.jobs[0].pins = vec![2]),
+        ("pinned to processor 2", |s| s.jobs[0].pins = vec![vec![2]]),
         ("starts on processor 2", |s| s.jobs[0].start = vec![0, 2]),
         ("impossible times", |s| s.jobs[0].compute = Distribution::Exponential { mean_ns: -1.0 }),
         ("nice", |s| s.jobs[0].nice = 20),
@@ -339,7 +339,7 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
     let job = (1..6_u32, 1..12_u64, compute, policies(), kinds, -5..5_i8, any::<bool>()).prop_map(
         |(threads, barriers, compute, policy, kind, nice, pinned)| {
             let threads = if kind.takes(threads).is_ok() { threads } else { threads.next_power_of_two() };
-            let pins = if pinned { vec![0] } else { vec![] };
+            let pins = if pinned { vec![vec![0]] } else { vec![] };
             Job { kind, nice, pins, ..Job::meeting("job", threads, barriers, compute, policy) }
         },
     );

@@ -216,7 +216,7 @@ fn study(work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting
 
 /// Another program, which used that part of a processor. Programs that keep processors busy seldom move.
 fn other(used: f64, cpu: CpuId) -> Job {
-    let load = Job { pins: vec![cpu], ..Job::load("other", 1) };
+    let load = Job { pins: vec![vec![cpu]], ..Job::load("other", 1) };
     if used >= WHOLE_LOAD {
         return load;
     }

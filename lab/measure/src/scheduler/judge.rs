@@ -3,11 +3,14 @@
 //!
 //! A decision is a switch to one of at least two threads that could run; a wake-up or a tick at which the
 //! present thread went on although another one could run; and the processor of a woken thread that may run on
-//! two. Threads of other programs occupy processors; what the kernel decides about them is not judged.
+//! two. Threads of other programs occupy processors; what the kernel decides about them is not judged. While
+//! one of them waits for a processor, it may be what makes the kernel choose again; then the choice alone is
+//! compared.
 use foregather_bench::schedules::{ScheduleCell, ScheduleRecording};
 use foregather_host::watched::decisions::{SchedulerRecord, SchedulerStep};
 use foregather_machine::{CpuId, Nanos, ThreadId};
 use foregather_sim::smp::{Eevdf, QueuedThread, SchedulerReplay};
+use std::collections::BTreeMap;
 
 /// What is decided, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,7 +88,8 @@ pub(super) const BOTH_BUSY: &str = "both processors are busy, the kernel moves i
 const CLOSE_NS: i64 = 10_000;
 /// If no switch follows a wake-up or a tick within this time, the present thread goes on.
 const REACTION: Nanos = Nanos::from_us(300);
-/// What threads owed each other before is not known; it is forgotten after a few slices.
+/// What threads owed each other at first, or while a record is missing, is not known; it is forgotten after a
+/// few slices.
 const WARM_UP: Nanos = Nanos::from_ms(30);
 
 /// A wake-up or a tick that may lead to a switch.
@@ -104,7 +108,11 @@ struct Judge<'a> {
     /// By thread: where the rules would put it, and where it ran last.
     placed: Vec<Option<(CpuId, CpuId)>>,
     last: Vec<CpuId>,
+    /// Threads of other programs that are awake, and the processors that they run on or wait for.
+    others: BTreeMap<ThreadId, CpuId>,
     now: Nanos,
+    /// Decisions are judged from then on.
+    from: Nanos,
     found: Vec<JudgedDecision>,
 }
 
@@ -123,7 +131,9 @@ pub(super) fn judge(cell: &ScheduleCell, recording: &ScheduleRecording, rules: &
         occasions: vec![None; cpus as usize],
         placed: vec![None; threads.len()],
         last: vec![0; threads.len()],
+        others: BTreeMap::new(),
         now: Nanos::ZERO,
+        from: Nanos(recording.began_ns) + WARM_UP,
         found: vec![],
     };
     for record in recording.records() {
@@ -153,6 +163,7 @@ impl Judge<'_> {
             }
         }
         let here = self.processor(record.cpu);
+        self.note_others(record.cpu, record.step);
         match record.step {
             SchedulerStep::Switch { from, is_ready, to } => {
                 if let Some(cpu) = here {
@@ -184,13 +195,37 @@ impl Judge<'_> {
         }
     }
 
+    /// Keeps account of other programs' threads; all steps may be about them.
+    fn note_others(&mut self, here: CpuId, step: SchedulerStep) {
+        let (thread, place) = match step {
+            SchedulerStep::Woken { thread, on } => (thread, Some(on)),
+            SchedulerStep::Migrated { thread, to } => (thread, self.others.contains_key(&thread).then_some(to)),
+            SchedulerStep::Switch { from, is_ready, .. } => (from, is_ready.then_some(here)),
+            _ => return,
+        };
+        let is_other = thread != 0 && self.thread(thread).is_none();
+        match place.filter(|_| is_other) {
+            Some(cpu) => drop(self.others.insert(thread, cpu)),
+            None => drop(self.others.remove(&thread)),
+        }
+    }
+
     fn note(&mut self, kind: DecisionKind, difference: Option<&'static str>) {
-        if self.now >= Nanos(self.recording.began_ns) + WARM_UP {
+        if self.now >= self.from {
             self.found.push(JudgedDecision { kind, difference });
         }
     }
 
+    /// The kernel now and then leaves out a record; here the one by which a thread came to its processor.
+    fn catch_up(&mut self, cpu: CpuId, thread: u32) {
+        if self.replay.present(cpu) != Some(thread) {
+            self.replay.runs(cpu, thread);
+            self.from = self.from.max(self.now + WARM_UP);
+        }
+    }
+
     fn ran(&mut self, cpu: CpuId, thread: u32, span: Nanos) {
+        self.catch_up(cpu, thread);
         self.replay.charge(thread, span);
         if self.replay.present(cpu) == Some(thread) && self.replay.runnable(cpu) >= 2 {
             let tick = Occasion { at: self.now, is_wakeup: false };
@@ -229,23 +264,23 @@ impl Judge<'_> {
     }
 
     fn switch(&mut self, cpu: CpuId, (from, is_ready): (Option<u32>, bool), (to, next): (ThreadId, Option<u32>)) {
-        // Without a record of how the present thread came there, the replay begins here.
-        if let Some(from) = from.filter(|&from| self.replay.present(cpu) != Some(from)) {
-            self.replay.runs(cpu, from);
+        if let Some(from) = from {
+            self.catch_up(cpu, from);
         }
         let occasion = self.occasions[cpu as usize].take();
         if from.is_some() && !is_ready {
             self.replay.sleeps(cpu);
         }
         if let Some(next) = next {
-            if self.replay.runnable(cpu) >= 2 {
-                let kind = match (from, is_ready, occasion) {
-                    (None, ..) => DecisionKind::NextAfterOthers,
-                    (_, false, _) => DecisionKind::NextAtSleep,
-                    (_, true, Some(Occasion { is_wakeup: true, .. })) => DecisionKind::NextAtWakeup,
-                    (_, true, _) => DecisionKind::NextAtTick,
-                };
-                let difference = self.difference(cpu, next);
+            let kind = match (from, is_ready, occasion) {
+                (None, ..) => DecisionKind::NextAfterOthers,
+                (_, false, _) => DecisionKind::NextAtSleep,
+                (_, true, Some(Occasion { is_wakeup: true, .. })) => DecisionKind::NextAtWakeup,
+                (_, true, _) => DecisionKind::NextAtTick,
+            };
+            let has_choice = self.replay.runnable(cpu) >= 2;
+            let difference = self.difference(cpu, next);
+            if has_choice {
                 self.note(kind, difference);
             }
             self.last[next as usize] = cpu;
@@ -262,8 +297,12 @@ impl Judge<'_> {
     fn difference(&mut self, cpu: CpuId, next: u32) -> Option<&'static str> {
         let theirs = self.replay.view(next);
         let present = self.replay.present(cpu);
-        let goes_on = present.is_some() && !self.replay.is_marked(cpu);
-        let ours = if goes_on { present } else { self.replay.choose(cpu) };
+        // Other programs' threads that wait for the processor may have asked for the switch.
+        let asked = self.others.values().any(|&place| Some(cpu) == self.processor(place));
+        let goes_on = present.is_some() && !self.replay.is_marked(cpu) && !asked;
+        // A choice takes sleepers out of the queue, even where there is only one thread to choose.
+        let chosen = self.replay.choose(cpu);
+        let ours = if goes_on { present } else { chosen };
         if ours == Some(next) {
             return None;
         }

@@ -119,7 +119,7 @@ impl Calibration {
         let compute = smp::Distribution::Uniform { from: GRAIN.percent(75), to: GRAIN.percent(125) };
         let team = Job {
             group: case.quota_ms.map(|_| 0),
-            pins: (0..cpus as CpuId).collect(),
+            pins: (0..cpus as CpuId).map(|cpu| vec![cpu]).collect(),
             ..Job::meeting("team", case.threads, u64::MAX, compute, budget.policy)
         };
         let hogs = Job { nice: case.nice, ..Job::load("hogs", case.hogs) };

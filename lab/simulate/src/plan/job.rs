@@ -193,7 +193,7 @@ fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Want
     let (name, nice, one_process) = (table.name.clone(), table.nice.clone(), table.one_process == Some(true));
     let slice = slice(table.slice.as_ref(), machine)?;
     let group = group(table.group.as_ref(), machine)?;
-    let [pins, start] = [("pins", &table.pins), ("start", &table.start)].map(|(key, list)| processors(key, list, machine.cpus));
+    let (pins, start) = (sets(&table.pins, machine.cpus), processors("start", &table.start, machine.cpus));
     if let Some((key, node)) = BARRIER_KEYS.iter().find_map(|key| Some((key, node.get(key)?))).filter(|_| table.lock.is_some()) {
         let what = format!("`{key}` is of jobs that meet at barriers: a job with a `lock` has `acquisitions`, and its `think`");
         return mistake(node.line, what);
@@ -325,6 +325,16 @@ fn group(given: Option<&(usize, String)>, machine: &MachineSpec) -> ParseResult<
         Scheduler::Eevdf(eevdf) => machine::find_group(name, *line, &eevdf.groups).map(Some),
         _ => mistake(*line, "only preset = \"eevdf\" has groups"),
     }
+}
+
+/// What each thread is pinned to: a processor, or a list of processors.
+fn sets(given: &Option<Vec<(usize, AnyValue)>>, cpus: u32) -> ParseResult<Vec<Vec<CpuId>>> {
+    let set = |(line, pin): &(usize, AnyValue)| match pin {
+        AnyValue::List(list) if list.is_empty() => mistake(*line, "a thread of `pins` may run on no processor: name one"),
+        AnyValue::List(list) => processors("pins", &Some(list.iter().map(|cpu| (*line, cpu.clone())).collect()), cpus),
+        one => processors("pins", &Some(vec![(*line, one.clone())]), cpus),
+    };
+    given.iter().flatten().map(set).collect()
 }
 
 /// A list of processors, counted from 0.

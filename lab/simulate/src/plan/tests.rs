@@ -104,7 +104,7 @@ fn every_rule_of_the_old_scheduler_can_be_set() {
 
 #[test]
 fn todays_scheduler_has_groups_and_measured_prices() {
-    let text = "[[job]]\nthreads = 4\nbarriers = 10\ngrain = \"fine\"\npolicy = \"two-phase:CS:remote\"\ngroup = \"b\"\nnice = -3\npins = [0, 1]\n\
+    let text = "[[job]]\nthreads = 4\nbarriers = 10\ngrain = \"fine\"\npolicy = \"two-phase:CS:remote\"\ngroup = \"b\"\nnice = -3\npins = [0, [1, 0]]\n\
                 [machine]\npreset = \"eevdf\"\ncpus = 2\n[machine.prices]\ncalibration = \"typical\"\nline = \"1 us\"\n\
                 [machine.eevdf]\nplacement = \"stay\"\nslice = \"1 ms\"\n[[machine.eevdf.group]]\nname = \"a\"\nweight = 200\n\
                 [[machine.eevdf.group]]\nname = \"b\"\nparent = \"a\"\nquota = \"150 ms\"\nburst = \"1 ms\"\n";
@@ -114,7 +114,7 @@ fn todays_scheduler_has_groups_and_measured_prices() {
     let group = &rules.groups[1];
     assert_eq!((group.parent, group.quota, group.period), (Some(0), Some(Nanos::from_ms(150)), Nanos::from_ms(100)));
     let job = &study.jobs[0];
-    assert_eq!((job.group, job.nice, &job.pins[..]), (Some(1), -3, &[0, 1][..]));
+    assert_eq!((job.group, job.nice, &job.pins[..]), (Some(1), -3, &[vec![0], vec![1, 0]][..]));
     // A multiple of a switch is one of the simulated machine's.
     assert_eq!(job.policy, Policy::TwoPhase { spin: study.machine.prices.wake_idle });
     assert_eq!(
@@ -235,6 +235,8 @@ fn jobs_that_make_no_sense_are_found_where_they_are() {
         ("kind = \"butterfly\"\ncount = 2\n[sweep]\nthreads = [4, 5]", "x.toml:6: "),
         ("nice = 20", "x.toml:6: `nice` is a whole number from -20 to 19"),
         ("pins = [32]", "x.toml:6: `pins` is 0 to 31, not 32"),
+        ("pins = [[0, 32]]", "x.toml:6: `pins` is 0 to 31, not 32"),
+        ("pins = [0, []]", "x.toml:6: a thread of `pins` may run on no processor"),
         ("group = \"a\"", "x.toml:6: only preset = \"eevdf\" has groups"),
         ("slice = \"1 ms\"", "x.toml:6: only under preset = \"eevdf\" has a job a `slice`"),
         ("slice = \"10 us\"\n[machine]\npreset = \"eevdf\"", "x.toml:6: a job's `slice` is 100.00 us to 100.00 ms, not 10.00 us"),

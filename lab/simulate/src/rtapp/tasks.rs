@@ -152,7 +152,7 @@ struct Thread {
     times: Option<u64>,
     delay: Nanos,
     nice: i8,
-    pin: Option<CpuId>,
+    pins: Vec<CpuId>,
     phases: Vec<DraftPhase>,
 }
 
@@ -174,7 +174,11 @@ impl Thread {
         let phases =
             phases.map(|phase| Phase { times: phase.times, steps: phase.events.iter().map(&mut step).collect() }).collect();
         let program = ThreadProgram { delay: self.delay, times: self.times, phases, objects: [0; 3], barriers: vec![] };
-        Job { nice: self.nice, pins: self.pin.into_iter().collect(), ..Job::running(name, 1, program) }
+        Job {
+            nice: self.nice,
+            pins: (!self.pins.is_empty()).then(|| self.pins.clone()).into_iter().collect(),
+            ..Job::running(name, 1, program)
+        }
     }
 }
 
@@ -237,7 +241,7 @@ impl Reader {
             (20.., Some(node)) => self.leave_out(node, "a priority of real-time policies").map(|()| 0)?,
             _ => nice as i8,
         };
-        let pin = node.get("cpus").map_or(Ok(None), |node| self.pin(node))?;
+        let pins = node.get("cpus").map_or(Ok(vec![]), |node| self.pins(node))?;
         let users = instances as u32;
         let phases = match node.get("phases") {
             Some(phases) => {
@@ -249,7 +253,7 @@ impl Reader {
             }
             None => vec![self.phase(node, Some(1), (users, true))?],
         };
-        Ok(Thread { instances, times: times(node.get("loop"), None)?, delay, nice, pin, phases })
+        Ok(Thread { instances, times: times(node.get("loop"), None)?, delay, nice, pins, phases })
     }
 
     fn phase(&mut self, node: &Located, times: Option<u64>, (users, of_thread): (u32, bool)) -> Result<DraftPhase, Mistake> {
@@ -272,17 +276,11 @@ impl Reader {
         Ok(DraftPhase { times, events })
     }
 
-    /// The one processor that a thread may run on; none if it may run on all of them.
-    fn pin(&mut self, node: &Located) -> Result<Option<CpuId>, Mistake> {
+    /// The processors that a thread may run on; none if it may run on all of them.
+    fn pins(&mut self, node: &Located) -> Result<Vec<CpuId>, Mistake> {
         let Some(items) = node.items() else { return wrong(node, "`cpus` is a list of processors, as in [0]") };
         let most = i64::from(self.cpus) - 1;
-        let cpus = items.iter().map(|cpu| Ok(whole("cpus", cpu, (0, most))? as CpuId)).collect::<Result<Vec<_>, Mistake>>()?;
-        match cpus[..] {
-            [] => Ok(None),
-            [cpu] => Ok(Some(cpu)),
-            _ if (0..self.cpus).all(|cpu| cpus.contains(&cpu)) => Ok(None),
-            _ => self.leave_out(node, "a set of several processors").map(|()| None),
-        }
+        items.iter().map(|cpu| Ok(whole("cpus", cpu, (0, most))? as CpuId)).collect()
     }
 
     fn event(&mut self, (kind, key): (&str, &str), node: &Located, users: u32, into: &mut Vec<TaskEvent>) -> Result<(), Mistake> {

@@ -57,7 +57,7 @@ fn unique_timers_are_each_threads_own() {
         steps.into_iter().map(|step| if let ProgramStep::Timer { timer, .. } = step { timer } else { 9 }).collect::<Vec<_>>()
     });
     assert_eq!(timers.collect::<Vec<_>>(), [[0, 1], [2, 1]]);
-    assert_eq!((workload.study.jobs[1].nice, &workload.study.jobs[1].pins[..]), (-5, &[1][..]));
+    assert_eq!((workload.study.jobs[1].nice, &workload.study.jobs[1].pins[..]), (-5, &[vec![1]][..]));
 }
 
 /// 10 % and 20 % of a processor, 1 s long.

@@ -40,9 +40,9 @@ pub struct Job {
     /// Have its threads one address space? Those that meet always do; load is many programs, unless this is
     /// set.
     pub one_process: bool,
-    /// Thread `i` may run on processor `pins[i % pins.len()]` only; anywhere, if the list is empty.
-    pub pins: Vec<CpuId>,
-    /// Thread `i`, unless it is pinned, ran last on processor `start[i % start.len()]`, a moment ago; if the
+    /// Thread `i` may run on the processors of `pins[i % pins.len()]` only; anywhere, if the list is empty.
+    pub pins: Vec<Vec<CpuId>>,
+    /// Thread `i`, unless it is pinned to others, ran last on processor `start[i % start.len()]`, a moment ago; if the
     /// list is empty, chance decides where. Under EEVDF it starts there, too, even if others do: stacked, or
     /// spread.
     pub start: Vec<CpuId>,

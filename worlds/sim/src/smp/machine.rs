@@ -60,9 +60,22 @@ pub(super) struct ThreadSpec {
     /// Its own slice, where the scheduler has such.
     pub(super) slice: Option<Nanos>,
     pub(super) group: Option<u32>,
-    pub(super) pin: Option<CpuId>,
+    /// The processors that it may run on; all, if the list is empty.
+    pub(super) pins: Vec<CpuId>,
     /// Where it ran last, if that is not left to chance.
     pub(super) start: Option<CpuId>,
+}
+
+impl ThreadSpec {
+    /// The only processor that it may run on, if there is only one.
+    pub(super) fn pin(&self) -> Option<CpuId> {
+        if let [pin] = self.pins[..] { Some(pin) } else { None }
+    }
+
+    /// Returns whether its program may run there.
+    pub(super) fn allows(&self, cpu: CpuId) -> bool {
+        self.pins.is_empty() || self.pins.contains(&cpu)
+    }
 }
 
 pub(super) struct Thread {
@@ -72,7 +85,7 @@ pub(super) struct Thread {
     pub(super) held: bool,
     /// Its processor, or the last one.
     pub(super) cpu: CpuId,
-    /// The only processor it may run on: the one it is pinned to, or moves to.
+    /// The only processor it may run on: the only one it is pinned to, or the one it moves to.
     pub(super) confined: Option<CpuId>,
     pub(super) want: Want,
     /// What is left of its computation or its spin budget.
@@ -238,7 +251,8 @@ impl Machine {
     /// Returns whether the thread may run there.
     #[inline]
     pub(super) fn allows(&self, thread: u32, cpu: CpuId) -> bool {
-        self.thread(thread).confined.is_none_or(|only| only == cpu)
+        let it = self.thread(thread);
+        it.confined.map_or_else(|| it.spec.allows(cpu), |only| only == cpu)
     }
 
     /// Returns whether a processor's thread runs in the kernel.
@@ -379,12 +393,23 @@ impl Processor {
 
 impl Thread {
     fn new(spec: &ThreadSpec, cpus: u32, random: &mut Random) -> Self {
+        let mut spec = spec.clone();
+        spec.pins.sort_unstable();
+        spec.pins.dedup();
+        if spec.pins.len() == cpus as usize && cpus > 1 {
+            spec.pins.clear();
+        }
+        let start = spec.pin().or(spec.start.filter(|&cpu| spec.allows(cpu)));
+        let drawn = |random: &mut Random| match spec.pins.len() {
+            0 => random.below(u64::from(cpus)) as CpuId,
+            count => spec.pins[random.below(count as u64) as usize],
+        };
         Self {
-            spec: spec.clone(),
+            cpu: start.unwrap_or_else(|| drawn(random)),
+            confined: spec.pin(),
+            spec,
             life: Life::Ready,
             held: false,
-            cpu: spec.pin.or(spec.start).unwrap_or_else(|| random.below(u64::from(cpus)) as CpuId),
-            confined: spec.pin,
             // Its program has not begun: it starts as if it had been woken.
             want: Want::Park,
             left: Nanos::ZERO,

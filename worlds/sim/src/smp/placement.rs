@@ -26,7 +26,7 @@ impl Machine {
     /// this.
     fn may_ever(&self, thread: u32, cpu: CpuId) -> bool {
         let local = self.processor_called(cpu);
-        local.is_some_and(|cpu| self.thread(thread).spec.pin.is_none_or(|pin| pin == cpu))
+        local.is_some_and(|cpu| self.thread(thread).spec.allows(cpu))
     }
 
     fn affinity(&self, thread: u32, width: u32) -> Affinity {
@@ -34,10 +34,15 @@ impl Machine {
         // same fingerprint.
         let (cpus, free) = (self.cpus().end, FREE + self.first.event);
         let beyond = self.first.cpu + cpus;
-        match self.thread(thread).spec.pin {
-            Some(pin) if cpus > 1 => Affinity { fingerprint: free + 1 + pin, width: 1, beyond },
-            _ => Affinity { fingerprint: free, width, beyond },
-        }
+        let spec = &self.thread(thread).spec;
+        let fingerprint = match spec.pins[..] {
+            [pin] if cpus > 1 => free + 1 + pin,
+            [] | [_] => free,
+            // Machines that share one time have no such threads, so their numbers are free.
+            _ => free + 1 + cpus + self.threads.iter().position(|other| other.spec.pins == spec.pins).unwrap_or(0) as u32,
+        };
+        let most = if spec.pins.is_empty() { cpus } else { spec.pins.len() as u32 };
+        Affinity { fingerprint, width: width.min(most), beyond }
     }
 
     /// Asks the scout of that thread's process; the thread pays for it.
@@ -80,7 +85,7 @@ struct Freeing<'m, 's, Q: Queue>(&'m SmpCpu<'s, Q>);
 impl<Q: Queue> Drop for Freeing<'_, '_, Q> {
     fn drop(&mut self) {
         let it = &mut self.0.kernel.borrow_mut().machine.threads[self.0.thread as usize];
-        it.confined = it.spec.pin;
+        it.confined = it.spec.pin();
     }
 }
 

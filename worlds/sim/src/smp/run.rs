@@ -12,7 +12,7 @@ use super::study::{Alternation, JobOutcome, Outcome, Stop, Study};
 use super::world::{Smp, StopReason};
 use crate::event::{Calendar, Queue};
 use foregather_barrier::Group;
-use foregather_machine::{Clock, CpuId, Error, Nanos};
+use foregather_machine::{Clock, Error, Nanos};
 use foregather_wait::{Account, Snapshot, Waiter};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -73,14 +73,16 @@ fn first_threads(jobs: &[Job]) -> Vec<u32> {
 }
 
 fn threads_of(number: usize, job: &Job) -> impl Iterator<Item = ThreadSpec> {
-    let nth = |cpus: &[CpuId], rank: usize| (!cpus.is_empty()).then(|| cpus[rank % cpus.len()]);
+    fn nth<T: Clone>(list: &[T], rank: usize) -> Option<T> {
+        (!list.is_empty()).then(|| list[rank % list.len()].clone())
+    }
     (0..job.threads as usize).map(move |rank| ThreadSpec {
         job: number as u32,
         space: 0,
         nice: job.nice,
         slice: job.slice,
         group: job.group,
-        pin: nth(&job.pins, rank),
+        pins: nth(&job.pins, rank).unwrap_or_default(),
         start: nth(&job.start, rank),
     })
 }

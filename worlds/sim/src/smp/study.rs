@@ -150,7 +150,10 @@ impl Study {
         if job.threads == 0 {
             return Err(format!("job `{name}` has no threads"));
         }
-        if let Some(pin) = job.pins.iter().find(|&&pin| pin >= self.machine.cpus) {
+        if job.pins.iter().any(Vec::is_empty) {
+            return Err(format!("job `{name}` has a thread that may run on no processor: name one, or pin no thread"));
+        }
+        if let Some(pin) = job.pins.iter().flatten().find(|&&pin| pin >= self.machine.cpus) {
             return Err(format!("job `{name}` is pinned to processor {pin}: the machine has 0 to {}", self.machine.cpus - 1));
         }
         if let Some(cpu) = job.start.iter().find(|&&cpu| cpu >= self.machine.cpus) {

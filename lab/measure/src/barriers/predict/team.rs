@@ -58,7 +58,7 @@ impl Team<'_> {
         let row = self.row;
         let quota_ms = row.quota.map(|cpus| (cpus * 100.0).round() as u32);
         let (hogs, members) = self.places(seed);
-        let (pins, start) = if row.pinned { ((0..self.cpus).collect(), vec![]) } else { (vec![], members) };
+        let (pins, start) = if row.pinned { ((0..self.cpus).map(|cpu| vec![cpu]).collect(), vec![]) } else { (vec![], members) };
         let team = Job {
             kind: self.kind,
             group: quota_ms.map(|_| 0),
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(limited.check(), Ok(()));
         let pinned = row("2t pinned, 1 us");
         let pinned = team(&pinned, Policy::Block).study(&LIKENESS, 1);
-        assert_eq!((&pinned.jobs[0].pins[..], pinned.jobs[0].start.len()), (&[0, 1][..], 0));
+        assert_eq!((&pinned.jobs[0].pins[..], pinned.jobs[0].start.len()), (&[vec![0], vec![1]][..], 0));
     }
 
     /// Two members beside two hogs: in one start of three they have a processor to themselves.

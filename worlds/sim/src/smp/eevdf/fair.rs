@@ -168,7 +168,9 @@ impl Fair {
             let awake = matches!(entity.place, QueuePosition::Queued | QueuePosition::Stopped);
             assert!(
                 awake == matches!(it.life, Life::Ready | Life::Running) || it.life == Life::Ready && it.held,
-                "thread {thread}"
+                "thread {thread}: {:?}, {:?}",
+                entity.place,
+                it.life
             );
         }
     }

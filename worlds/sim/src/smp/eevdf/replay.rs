@@ -39,7 +39,9 @@ impl SchedulerReplay {
         let spec = MachineSpec { cpus, scheduler: Scheduler::Eevdf(rules.clone()), ..MachineSpec::tsafrir2002() };
         let others = (0..cpus).map(|cpu| (0, Some(cpu)));
         let all = threads.iter().copied().chain(others);
-        let specs: Vec<_> = all.map(|(nice, pin)| ThreadSpec { nice, pin, start: Some(0), ..ThreadSpec::default() }).collect();
+        let specs: Vec<_> = all
+            .map(|(nice, pin)| ThreadSpec { nice, pins: pin.into_iter().collect(), start: Some(0), ..ThreadSpec::default() })
+            .collect();
         let mut machine = Machine::new(spec.hardware(), &specs, 0, Record::NOTHING);
         let fair = Fair::new(rules, &machine);
         (0..specs.len() as u32).for_each(|thread| machine.enter(thread, Life::Blocked));
@@ -159,6 +161,9 @@ impl SchedulerReplay {
     /// The processor has changed over to that thread, whatever the rules say.
     pub fn runs(&mut self, cpu: CpuId, thread: u32) {
         self.leave(cpu);
+        // A record of how it left another processor may be missing.
+        let elsewhere = self.machine.cpus().find(|&cpu| self.machine.cpu(cpu).current == thread);
+        elsewhere.into_iter().for_each(|cpu| self.leave(cpu));
         let Self { machine, fair, .. } = self;
         let entity = &fair.entities[thread as usize];
         if entity.place != QueuePosition::Queued || entity.cpu != cpu {
@@ -198,6 +203,7 @@ impl SchedulerReplay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foregather_machine::SplitMix;
 
     const MS: Nanos = Nanos::from_ms(1);
 
@@ -256,5 +262,34 @@ mod tests {
         assert_eq!(replay.choose(0), None);
         replay.idles(0);
         assert_eq!(replay.place(1, 1), 0);
+        replay.runs(0, 0);
+        assert_eq!((replay.present(0), replay.present(1)), (Some(0), None), "it runs in one place");
+        replay.sleeps(0);
+        replay.woken(1, 1);
+        assert_eq!(replay.choose(1), Some(1));
+    }
+
+    /// Records may be missing or late, so any step may follow any other; every choice checks all queues.
+    #[test]
+    fn no_order_of_steps_confuses_the_queues() {
+        for seed in 0..200 {
+            let mut random = SplitMix(seed);
+            let threads: Vec<_> = (0..4).map(|_| (random.below(10) as i8, None)).collect();
+            let mut replay = SchedulerReplay::new(&Eevdf::LINUX, 2, &threads);
+            for step in 0..200 {
+                let (what, thread, cpu) = (random.below(8), random.below(4) as u32, random.below(2) as u32);
+                replay.at(MS * step);
+                match what {
+                    0 | 1 => replay.woken(thread, cpu),
+                    2 => replay.runs(cpu, thread),
+                    3 => replay.sleeps(cpu),
+                    4 => replay.migrated(thread, cpu),
+                    5 => replay.runs_other(cpu),
+                    6 => replay.idles(cpu),
+                    _ => replay.charge(thread, MS),
+                }
+                replay.choose(cpu);
+            }
+        }
     }
 }

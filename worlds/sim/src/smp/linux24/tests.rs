@@ -12,9 +12,8 @@ use foregather_machine::{CpuId, Nanos};
 fn asleep(sleepers: u32, busy: u32, cpus: u32, wakeup: Wakeup) -> (Epochs, Machine) {
     let rules = Linux24 { wakeup, ..Linux24::TSAFRIR_2002 };
     let spec = MachineSpec { cpus, scheduler: Scheduler::Linux24(rules), ..MachineSpec::tsafrir2002() };
-    let threads: Vec<_> = (0..sleepers + busy)
-        .map(|thread| ThreadSpec { space: thread.max(sleepers - 1), pin: None, ..ThreadSpec::default() })
-        .collect();
+    let threads: Vec<_> =
+        (0..sleepers + busy).map(|thread| ThreadSpec { space: thread.max(sleepers - 1), ..ThreadSpec::default() }).collect();
     let mut machine = Machine::new(spec.hardware(), &threads, 1, Record::NOTHING);
     for thread in 0..sleepers {
         machine.threads[thread as usize].cpu = 0;

@@ -20,9 +20,8 @@ impl Epochs {
     /// thread it beats by most, if by more than the threshold. An idle processor that was marked still counts
     /// as idle, unless `careful`: this is the flaw.
     fn mark_best(&mut self, machine: &mut Machine, thread: u32, careful: bool) {
-        let (own, confined) = (machine.thread(thread).cpu, machine.thread(thread).confined);
-        let usable =
-            |cpu: CpuId, processor: &Processor| confined.is_none_or(|only| only == cpu) && !(careful && processor.marked);
+        let own = machine.thread(thread).cpu;
+        let usable = |cpu: CpuId, processor: &Processor| machine.allows(thread, cpu) && !(careful && processor.marked);
         if machine.cpu(own).current == NOBODY && usable(own, machine.cpu(own)) {
             return machine.mark(own);
         }

@@ -50,7 +50,7 @@ fn simulation(machine: &MachineSpec, starts: &[CpuId]) -> Smp<Heap> {
 fn assert_free(cpu: &SmpCpu<'_, impl Queue>) {
     let kernel = cpu.kernel.borrow_mut();
     let it = kernel.machine.thread(cpu.thread);
-    assert_eq!(it.confined, it.spec.pin);
+    assert_eq!(it.confined, it.spec.pin());
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_scout_answers_from_an_idle_processor_only() {
 fn who_may_run_on_the_same_processors_has_the_same_fingerprint() {
     let group = |parent, quota_ms| Group { parent, quota: Some(MS * quota_ms), ..Group::named("g") };
     let rules = Eevdf { groups: vec![group(None, 150), group(Some(0), 400)], ..Eevdf::LINUX };
-    let thread = |pin, group| ThreadSpec { pin, group, ..ThreadSpec::default() };
+    let thread = |pin: Option<CpuId>, group| ThreadSpec { pins: pin.into_iter().collect(), group, ..ThreadSpec::default() };
     let specs = [(None, None), (None, Some(1)), (Some(2), None), (Some(2), Some(0)), (Some(0), None)].map(|(p, g)| thread(p, g));
     let smp = Smp::<Heap>::of(&machine(4, Scheduler::Eevdf(rules)), &specs, 1, false, Nanos::MAX, Record::NOTHING);
     let all: Vec<_> = (0..5).map(|thread| smp.cpu(thread).affinity().unwrap()).collect();
@@ -228,7 +228,7 @@ fn threads() -> impl Strategy<Value = Vec<ThreadSpec>> {
     let pin = prop_oneof![3 => Just(None), 1 => (0..2_u32).prop_map(Some)];
     let thread = (pin, prop::option::of(0..2_u32), -3..4_i8, any::<bool>());
     let thread = thread.prop_map(|(pin, start, nice, limited)| ThreadSpec {
-        pin,
+        pins: pin.into_iter().collect(),
         start,
         nice,
         group: limited.then_some(0),
