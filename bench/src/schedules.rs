@@ -135,7 +135,7 @@ impl Cell for ScheduleCell {
             let running: Vec<_> = (0..self.threads.len()).map(start_one).collect();
             ready.wait();
             let handles = running.iter().map(|thread| thread.thread().clone()).collect();
-            let _ = start.set(Start { handles, began: watch_time() + SETTLE });
+            let _ = start.set(CommonStart { handles, began: watch_time() + SETTLE });
             ready.wait();
             let ended = running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             ended.collect::<Result<Vec<ThreadId>, Error>>()
@@ -147,7 +147,7 @@ impl Cell for ScheduleCell {
 }
 
 /// What all threads know when they begin.
-struct Start {
+struct CommonStart {
     handles: Vec<Thread>,
     began: Nanos,
 }
@@ -159,7 +159,7 @@ fn watch_time() -> Nanos {
 
 impl ScheduleCell {
     /// A thread's life.
-    fn member(&self, number: usize, ready: &Barrier, start: &OnceLock<Start>) -> Result<ThreadId, Error> {
+    fn member(&self, number: usize, ready: &Barrier, start: &OnceLock<CommonStart>) -> Result<ThreadId, Error> {
         let placed = affinity::set(&self.cpus).and_then(|()| sched::set_nice(self.threads[number].nice));
         ready.wait();
         ready.wait();
@@ -170,7 +170,7 @@ impl ScheduleCell {
         Ok(usage::this_thread())
     }
 
-    fn perform(&self, number: usize, start: &Start) {
+    fn perform(&self, number: usize, start: &CommonStart) {
         let mut random = SplitMix(self.seed ^ (number as u64) << 32);
         let mut vary = |us: u64| Nanos(us * 500 + random.below(us.max(1) * 1_000));
         let settle = start.began - watch_time();

@@ -135,9 +135,9 @@ pub fn set_nice(nice: i8) -> Result<(), Error> {
     setpriority_process(None, i32::from(nice)).map_err(|errno| refused(errno.raw_os_error()))
 }
 
-/// Makes the calling process the first of a session of its own, if it leads no process group yet. Where Linux
-/// groups threads by sessions (`sched_autogroup_enabled`), threads of other sessions are then in other queues.
-/// Returns whether they are.
+/// Makes the calling process the first of a session of its own, if it leads no process group yet. Where
+/// Linux groups threads by sessions (`sched_autogroup_enabled`), threads of other sessions are then in
+/// other queues. Returns whether they are.
 pub fn leave_session() -> bool {
     let groups = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|text| text.trim() == "1");
     rustix::process::setsid().is_ok() && groups

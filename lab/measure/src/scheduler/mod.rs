@@ -68,7 +68,7 @@ impl Experiment for SchedulerJudge {
             })
             .collect();
         let mut matrix = Matrix::new("scheduler", cells.len(), 1, Order::Alternating, quiet);
-        let mut tally = Tally::default();
+        let mut tally = DecisionTally::default();
         let (mut unusable, mut together) = (0, false);
         for (number, cell) in cells.iter().enumerate() {
             let name = |_: &()| format!("workload {number} on {} processors", cell.cpus.len());
@@ -103,9 +103,9 @@ impl Experiment for SchedulerJudge {
 
 /// Decisions on that many processors, of that kind, with that difference or none, and how many there were.
 #[derive(Default)]
-struct Tally(BTreeMap<(usize, DecisionKind, Option<&'static str>), u64>);
+struct DecisionTally(BTreeMap<(usize, DecisionKind, Option<&'static str>), u64>);
 
-impl Tally {
+impl DecisionTally {
     fn add(&mut self, processors: usize, decisions: &[JudgedDecision]) {
         for JudgedDecision { kind, difference } in decisions {
             *self.0.entry((processors, *kind, *difference)).or_default() += 1;
@@ -180,7 +180,7 @@ mod tests {
     fn shares_have_bars_and_differences_counts() {
         let (kind, other) = (DecisionKind::NextAtTick, DecisionKind::Place);
         let decision = |kind, difference| JudgedDecision { kind, difference };
-        let mut tally = Tally::default();
+        let mut tally = DecisionTally::default();
         let all = [
             decision(kind, None),
             decision(kind, None),
@@ -197,6 +197,6 @@ mod tests {
         assert_eq!(of(&format!("difference/2/place/{}", judge::BOTH_BUSY)).figures["count"], 1.0);
         let missed = missed(&found).unwrap();
         assert!(missed.contains("all next threads on 1: 66.7 %, below 90 %") && missed.contains("place on 2"), "{missed}");
-        assert_eq!(super::missed(&Tally::default().measurements()), None);
+        assert_eq!(super::missed(&DecisionTally::default().measurements()), None);
     }
 }

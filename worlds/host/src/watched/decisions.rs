@@ -1,5 +1,5 @@
-//! What the kernel's scheduler decides: its tracepoints on all processors, by `perf_event_open`. Root may read
-//! them, and programs with CAP_PERFMON where they can read tracefs.
+//! What the kernel's scheduler decides: its tracepoints on all processors, by `perf_event_open`. Root may
+//! read them, and programs with CAP_PERFMON where they can read tracefs.
 use super::perf::{EventAttributes, ProcessorRecords};
 use foregather_machine::{Cause, CpuId, Error, Nanos, ThreadId};
 use std::fs;
@@ -58,8 +58,9 @@ pub struct SchedulerRecord {
 }
 
 const TRACEPOINT: u32 = 2;
-/// A sample has the thread, the time, the processor, a count, and what the tracepoint wrote. Without the count,
-/// a thread that is charged for a microsecond would have a thousand samples, and the kernel would stop at that.
+/// A sample has the thread, the time, the processor, a count, and what the tracepoint wrote. Without the
+/// count, a thread that is charged for a microsecond would have a thousand samples, and the kernel would
+/// stop at that.
 const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 10;
 const RAW_AT: usize = 44;
 /// Kinds of records.

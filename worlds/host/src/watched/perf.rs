@@ -27,8 +27,8 @@ pub(super) struct EventAttributes {
 }
 
 impl EventAttributes {
-    /// An event of that kind, of which each occurrence is recorded with what `sample_type` names, and the time
-    /// by `CLOCK_MONOTONIC`.
+    /// An event of that kind, of which each occurrence is recorded with what `sample_type` names, and the
+    /// time by `CLOCK_MONOTONIC`.
     pub(super) fn new(kind: u32, config: u64, sample_type: u64, flags: u64) -> Self {
         const CLOCK: u64 = 1 << 25;
         let size = size_of::<Self>() as u32;

@@ -42,9 +42,9 @@ pub struct Job {
     pub one_process: bool,
     /// Thread `i` may run on the processors of `pins[i % pins.len()]` only; anywhere, if the list is empty.
     pub pins: Vec<Vec<CpuId>>,
-    /// Thread `i`, unless it is pinned to others, ran last on processor `start[i % start.len()]`, a moment ago; if the
-    /// list is empty, chance decides where. Under EEVDF it starts there, too, even if others do: stacked, or
-    /// spread.
+    /// Thread `i`, unless it is pinned to others, ran last on processor `start[i % start.len()]`, a moment
+    /// ago; if the list is empty, chance decides where. Under EEVDF it starts there, too, even if others
+    /// do: stacked, or spread.
     pub start: Vec<CpuId>,
 }
 

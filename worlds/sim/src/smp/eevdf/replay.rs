@@ -1,7 +1,7 @@
 //! The rules, asked about moments of a real machine. What happened there goes in, step by step: who was
-//! charged for what, joined which queue, ran next. Out comes what the rules would have done at each moment. The
-//! real machine's decision then goes in, too, whatever the rules said, so every decision is one from the queues
-//! as they really were, and one difference does not bring about the next.
+//! charged for what, joined which queue, ran next. Out comes what the rules would have done at each
+//! moment. The real machine's decision then goes in, too, whatever the rules said, so every decision is
+//! one from the queues as they really were, and one difference does not bring about the next.
 //!
 //! A lag that a thread had before the replay began is not known, and counts as zero.
 use super::fair::Fair;
@@ -25,11 +25,13 @@ pub struct QueuedThread {
     pub dozes: bool,
 }
 
-/// Threads of a real machine under the rules. Threads of other programs occupy processors, but are in no queue.
+/// Threads of a real machine under the rules. Threads of other programs occupy processors, but are in no
+/// queue.
 pub struct SchedulerReplay {
     machine: Machine,
     fair: Fair,
-    /// How many threads there are; the numbers from there on stand for other programs, one for each processor.
+    /// How many threads there are; the numbers from there on stand for other programs, one for each
+    /// processor.
     threads: u32,
 }
 
