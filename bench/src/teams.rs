@@ -64,6 +64,18 @@ impl Cell for TeamCell {
     }
 }
 
+impl TeamCell {
+    /// What each member computes.
+    pub fn body(&self) -> impl Fn() + Sync + use<> {
+        let iterations = (self.body_ns as f64 / 1e3 * self.iterations_per_us) as u64;
+        move || {
+            if iterations > 0 {
+                compute(iterations);
+            }
+        }
+    }
+}
+
 /// What runs one region.
 pub type Region = Box<dyn FnMut(&(dyn Fn() + Sync))>;
 
@@ -99,12 +111,7 @@ pub fn region(runner: &str, threads: u32) -> Result<Region, String> {
 /// Runs regions until the span is over. `region` calls what it is given once for each member, on as many
 /// threads as it likes, and returns when all calls have. An episode of the result is a region.
 pub fn measure(cell: &TeamCell, mut region: impl FnMut(&(dyn Fn() + Sync))) -> CellResult {
-    let iterations = (cell.body_ns as f64 / 1e3 * cell.iterations_per_us) as u64;
-    let body = || {
-        if iterations > 0 {
-            compute(iterations);
-        }
-    };
+    let body = cell.body();
     let mut run = |span: u64, mut record: Option<&mut Histogram<u64>>| {
         let began = clock::now();
         let (mut last, mut regions) = (began, 0);

@@ -3,6 +3,7 @@
 
 mod blas;
 mod blas_random;
+mod blas_team;
 mod cell;
 mod member;
 mod native;

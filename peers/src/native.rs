@@ -2,8 +2,10 @@
 use crate::member::{give_up, member};
 use crate::peer_error::PeerError;
 
-use foregather_bench::{BarrierCell, Episodes};
+use foregather_bench::teams::{TeamCell, measure};
+use foregather_bench::{BarrierCell, CellResult, Episodes};
 use foregather_host::pthread::PthreadBarrier;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 /// One thread a member, each with its own way to wait.
@@ -34,4 +36,33 @@ pub(crate) fn pthread(cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(),
     let barrier = PthreadBarrier::new(cell.threads).map_err(|error| PeerError::Failed(error.to_string()))?;
     on_threads(cell, episodes, || || barrier.wait());
     Ok(())
+}
+
+/// Regions between two barriers: workers wait at the first one for the next region.
+pub(crate) fn regions(cell: &TeamCell) -> Result<CellResult, PeerError> {
+    let barrier = PthreadBarrier::new(cell.threads).map_err(|error| PeerError::Failed(error.to_string()))?;
+    let (over, body) = (AtomicBool::new(false), cell.body());
+    let region = || {
+        barrier.wait();
+        let goes_on = !over.load(Relaxed);
+        if goes_on {
+            body();
+            barrier.wait();
+        }
+        goes_on
+    };
+    Ok(thread::scope(|threads| {
+        for rank in 1..cell.threads {
+            let started = thread::Builder::new().spawn_scoped(threads, || while region() {});
+            if let Err(error) = started {
+                give_up(&format!("thread {rank} of {} cannot be started: {error}", cell.threads));
+            }
+        }
+        let result = measure(cell, |_| {
+            region();
+        });
+        over.store(true, Relaxed);
+        barrier.wait();
+        result
+    }))
 }

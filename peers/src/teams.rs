@@ -1,5 +1,8 @@
-//! Fork and join of other projects: parallel regions of OpenMP runtimes, and rayon from outside its pool.
+//! Fork and join of other projects: parallel regions of OpenMP runtimes, rayon from outside its pool and
+//! from within, OpenBLAS's threads, and POSIX threads at their barriers.
+use crate::blas_team;
 use crate::member::give_up_after;
+use crate::native;
 use crate::openmp;
 use crate::peer_error::PeerError;
 use crate::roster::{self, Barrier, PEERS};
@@ -11,11 +14,14 @@ use std::time::Duration;
 
 /// How much longer than its span a cell may take before it is given up.
 const GRACE: Duration = Duration::from_secs(60);
-/// Rayon's two ways, called from a thread outside its pool.
-const RAYON: [(&str, &str); 2] = [
+/// Rayon's ways: two of a thread outside its pool, and one of a thread of the pool.
+const RAYON: [(&str, &str); 3] = [
     ("rayon-broadcast", "rayon: every thread of the pool runs the body"),
     ("rayon-join", "rayon: bodies are halved by joins, and stolen"),
+    ("rayon-install", "rayon: every thread of the pool runs the body, and one of them opens the regions"),
 ];
+const OPENBLAS: &str = "openblas";
+const PTHREAD: &str = "pthread";
 
 const FORK_UNION: &str = "fork-union";
 const FORK_UNION_REMEDY: &str = "build the peers with --features fork-union, which needs g++";
@@ -30,7 +36,8 @@ pub(crate) fn list() -> Value {
     let fork_union = json!({ "name": FORK_UNION, "what": "fork_union: a pool that spins, and never sleeps", "env": {},
         "available": cfg!(feature = "fork-union"), "version": roster::locked_version("fork_union"),
         "remedy": (!cfg!(feature = "fork-union")).then_some(FORK_UNION_REMEDY) });
-    rayon.chain([fork_union]).chain(openmp).collect()
+    let pthread = roster::find(PTHREAD).map(roster::describe);
+    rayon.chain([fork_union, blas_team::describe()]).chain(pthread).chain(openmp).collect()
 }
 
 /// Runs the cell in `text`; the result as JSON.
@@ -45,6 +52,12 @@ pub(crate) fn run(text: &str) -> Result<String, PeerError> {
     let result = match (cell.runner.as_str(), peer.map(|peer| peer.barrier)) {
         ("rayon-broadcast", _) => pool(&cell)?.broadcast(&cell),
         ("rayon-join", _) => pool(&cell)?.join(&cell),
+        ("rayon-install", _) => {
+            let pool = pool(&cell)?;
+            pool.0.install(|| pool.broadcast(&cell))
+        }
+        (OPENBLAS, _) => blas_team::run(&cell)?,
+        (PTHREAD, _) => native::regions(&cell)?,
         #[cfg(feature = "fork-union")]
         (FORK_UNION, _) => {
             let pool = fork_union::ThreadPool::try_spawn(cell.threads as usize);

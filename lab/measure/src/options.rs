@@ -64,6 +64,7 @@ pub enum Measure {
     /// hogs, compared with Rust's scoped threads, rayon and every installed OpenMP runtime.
     #[command(after_help = "Example: foregather measure teams --quick\n\
                             Example: foregather measure teams --threads 2 --runners team,serial,gomp --format json\n\
+                            Example: foregather measure teams --predict\n\
                             Example: foregather measure teams --output teams.json && foregather report teams.json")]
     Teams(Teams),
     /// Measures OpenMP constructs: a region, a barrier, a single, a dynamic loop of 64 chunks, a critical
@@ -242,6 +243,10 @@ pub struct Teams {
     /// Microseconds that each member computes, separated by commas.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub bodies: Vec<u32>,
+    /// Instead predicts twelve random situations, drawn from a seed (default: from the clock), by the models
+    /// of each runtime that `foregather advise` uses, then measures them.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["bodies", "threads", "hogs", "quick"])]
+    pub predict: Option<Option<u64>>,
 }
 
 /// Options of `measure openmp`.

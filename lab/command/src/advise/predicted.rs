@@ -11,7 +11,7 @@ use foregather_host::watched::page;
 use foregather_host::{affinity, clock, costs, interrupt};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::counterfactual::{
-    PeerModel, RecordedWork, SimulatedMachine, SimulatedTime, StartSetting, TeamWork, look_ns, simulate,
+    MOST_OVERHEAD, PeerModel, RecordedWork, SimulatedMachine, SimulatedTime, StartSetting, TeamWork, look_ns, simulate,
 };
 use foregather_watch::{Observation, Rounding, cures};
 use serde::{Deserialize, Serialize};
@@ -34,8 +34,6 @@ const FITTING_STEPS: usize = 6;
 const HARDLY: Nanos = Nanos::from_us(50);
 /// A program that uses this part of a processor is busy.
 const BUSY: f64 = 0.25;
-/// What a region costs besides work and waits is no more than that.
-const MOST_OVERHEAD: Nanos = Nanos::from_us(4);
 /// The file of what predictions missed by, in thousandths, by model.
 const KEPT: (&str, &str) = ("predictions", "foregather.predictions/1");
 const NEAR_THOUSANDTHS: [u64; 2] = [1_000, 1_500];

@@ -161,7 +161,7 @@ impl Scene {
                 if *openmp {
                     OpenMp { matrix, constructs: Some("region".to_owned()) }.measure(quiet)
                 } else {
-                    Teams { matrix, bodies: vec![BODY_US] }.measure(quiet)
+                    Teams { matrix, bodies: vec![BODY_US], predict: None }.measure(quiet)
                 }
             }
             Self::Barrier { threads } => {

@@ -22,6 +22,8 @@ const LONGEST: Nanos = Nanos::from_ms(4_000);
 /// wants all of it.
 const LEAST_LOAD: f64 = 0.05;
 const WHOLE_LOAD: f64 = 0.25;
+/// What a region costs besides work and waits is no more than that.
+pub const MOST_OVERHEAD: Nanos = Nanos::from_us(4);
 /// A computation of another program, and its rest, together.
 const LOAD_PERIOD: Nanos = Nanos::from_ms(10);
 
@@ -143,7 +145,8 @@ impl TeamWork {
         self.gap + self.dealt(threads).into_iter().max().unwrap_or_default()
     }
 
-    fn job(&self, threads: u32, model: PeerModel, policy: Policy, cpus: u32) -> Job {
+    /// The team as a job whose every region has one barrier more than recorded, at which its workers wait.
+    pub(crate) fn job(&self, threads: u32, model: PeerModel, policy: Policy, cpus: u32) -> Job {
         let barriers = u64::from(self.barriers.max(1));
         let part = |of: &Nanos| {
             let (mean_ns, deviation_ns) = (of.0 as f64 / barriers as f64, self.spread.0 as f64);

@@ -6,8 +6,8 @@
 //!
 //! Predictions are made before anything is measured.
 
-mod modes;
-pub mod team;
+pub(crate) mod modes;
+pub(crate) mod team;
 
 use super::waiters::Waiter;
 use crate::calibration::Calibration;
@@ -49,9 +49,9 @@ pub struct PredictionPlan<'a> {
 }
 
 /// The simulated times of a waiter in a row.
-struct Prediction<'a> {
+pub(crate) struct Prediction<'a> {
     row: &'a Row,
-    waiter: &'a Waiter,
+    waiter: &'a str,
     /// Microseconds per barrier of each simulated start.
     times_us: Vec<f64>,
     modes: Modes,
@@ -85,10 +85,7 @@ impl<'a> PredictionPlan<'a> {
                 break;
             }
             match self.simulate(row, waiter, &likeness) {
-                Ok(times_us) => {
-                    let modes = Modes::of(&times_us);
-                    found.extend(modes.map(|modes| Prediction { row, waiter, times_us, modes }));
-                }
+                Ok(times_us) => found.extend(Prediction::of(row, &waiter.name, times_us)),
                 Err(error) => notes.push(format!("{} in `{}` is not predicted: {error:#}", waiter.name, row.name())),
             }
         }
@@ -102,8 +99,7 @@ impl<'a> PredictionPlan<'a> {
 
     fn simulate(&self, row: &Row, waiter: &Waiter, likeness: &Calibration) -> Result<Vec<f64>> {
         let (kind, policy) = parse(&waiter.spec, self.costs).map_err(anyhow::Error::msg)?;
-        let team = Team { row, kind, policy, cpus: affinity::allowed().len() as u32, span: self.span };
-        team.simulate(likeness, u64::from(STARTS))
+        Team::meeting(row, kind, policy, (affinity::allowed().len() as u32, self.span)).simulate(likeness, u64::from(STARTS))
     }
 }
 
@@ -116,15 +112,30 @@ impl Predictions<'_> {
     }
 }
 
-impl Prediction<'_> {
+impl<'a> Prediction<'a> {
+    /// That of some simulated starts; `None` of none.
+    pub(crate) fn of(row: &'a Row, waiter: &'a str, times_us: Vec<f64>) -> Option<Self> {
+        Modes::of(&times_us).map(|modes| Self { row, waiter, times_us, modes })
+    }
+
+    /// Returns whether it is that of a row by a waiter.
+    pub(crate) fn is(&self, row: &Row, waiter: &str) -> bool {
+        self.row == row && self.waiter == waiter
+    }
+
     fn against(&self, cells: &[Measurement]) -> Option<Measurement> {
-        let (row, waiter) = (self.row.name(), self.waiter.name.as_str());
         let is = |m: &&Measurement, label: &str, value: &str| m.labels.get(label).is_some_and(|found| found == value);
-        let cell = cells.iter().find(|m| is(m, "row", &row) && is(m, "waiter", waiter))?;
+        let cell = cells.iter().find(|m| is(m, "row", &self.row.name()) && is(m, "waiter", self.waiter))?;
         let measured_us: Vec<f64> = cell.values.iter().flatten().map(|rate| 1e6 / rate).collect();
+        self.against_times(&measured_us)
+    }
+
+    /// It beside the times of measured starts; `None` of none.
+    pub(crate) fn against_times(&self, measured_us: &[f64]) -> Option<Measurement> {
+        let (row, waiter) = (self.row.name(), self.waiter);
         let slow_share = |modes: &Modes| modes.slow.map_or(0.0, |slow| slow.share);
-        let (factor, shares) = self.modes.against(&measured_us);
-        let measured = Modes::of(&measured_us)?;
+        let (factor, shares) = self.modes.against(measured_us);
+        let measured = Modes::of(measured_us)?;
         let what = "simulated time per barrier, of each start";
         let prediction = Measurement::from_values(format!("{ID}{row}/{waiter}"), what, "us", self.times_us.clone())
             .label("row", &row)
@@ -235,7 +246,7 @@ mod tests {
         let waiter = own(CANDIDATE, &Costs::TYPICAL).unwrap();
         let modes = Modes::of(times_us).unwrap();
         let cell = Measurement::from_values("a", "", "", rates.to_vec()).label("row", row.name()).label("waiter", CANDIDATE);
-        Prediction { row: &row, waiter: &waiter, times_us: times_us.to_vec(), modes }.against(&[cell]).unwrap()
+        Prediction { row: &row, waiter: &waiter.name, times_us: times_us.to_vec(), modes }.against(&[cell]).unwrap()
     }
 
     #[test]

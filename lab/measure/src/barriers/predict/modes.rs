@@ -14,27 +14,27 @@ const SHARE_LIMIT: f64 = 0.3;
 
 /// One state, or two.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Modes {
+pub(crate) struct Modes {
     /// The median of the faster half of the starts, or of all.
-    pub(super) fast_us: f64,
+    pub(crate) fast_us: f64,
     /// The median of the slower starts, and their share, if there are two states.
-    pub(super) slow: Option<Slow>,
+    pub(crate) slow: Option<Slow>,
 }
 
 /// The slower state.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Slow {
+pub(crate) struct Slow {
     /// Its median.
-    pub(super) us: f64,
+    pub(crate) us: f64,
     /// The share of starts in it.
-    pub(super) share: f64,
+    pub(crate) share: f64,
     /// Between the slowest of the fast starts and the fastest of the slow ones.
     boundary_us: f64,
 }
 
 impl Modes {
     /// The states of the times of several starts; `None` without any.
-    pub(super) fn of(times_us: &[f64]) -> Option<Self> {
+    pub(crate) fn of(times_us: &[f64]) -> Option<Self> {
         let mut sorted = times_us.to_vec();
         sorted.sort_by(f64::total_cmp);
         let all = sorted.len() as f64;
@@ -53,7 +53,7 @@ impl Modes {
 
     /// By which factor measured times differ from these, in the state in which they differ most; and the
     /// share of starts that are in another state than predicted.
-    pub(super) fn against(&self, measured_us: &[f64]) -> (f64, f64) {
+    pub(crate) fn against(&self, measured_us: &[f64]) -> (f64, f64) {
         let mut sorted = measured_us.to_vec();
         sorted.sort_by(f64::total_cmp);
         let Some(slow) = self.slow else { return (factor(middle(&sorted), self.fast_us), 0.0) };
@@ -69,7 +69,7 @@ impl Modes {
 }
 
 /// Returns whether shares with that difference are close enough.
-pub(super) fn shares_agree(difference: f64) -> bool {
+pub(crate) fn shares_agree(difference: f64) -> bool {
     difference <= SHARE_LIMIT + 1e-9
 }
 

@@ -13,24 +13,30 @@ use foregather_wait::Policy;
 /// simulation.
 const QUOTA_SPAN: Nanos = Nanos::from_ms(200);
 
-/// A team of the matrix and how it waits.
-pub(super) struct Team<'a> {
-    pub(super) row: &'a Row,
-    pub(super) kind: Algorithm,
-    pub(super) policy: Policy,
+/// A team in a row.
+pub(crate) struct Team<'a> {
+    pub(crate) row: &'a Row,
+    /// What it does and how it waits. Where its members are, and its group, come from the row.
+    pub(crate) job: Job,
     /// Processors that it may use.
-    pub(super) cpus: u32,
+    pub(crate) cpus: u32,
     /// For how long, if it has no quota.
-    pub(super) span: Nanos,
+    pub(crate) span: Nanos,
 }
 
-impl Team<'_> {
+impl<'a> Team<'a> {
+    /// One that computes as the cells of the matrix do, and meets at a barrier.
+    pub(super) fn meeting(row: &'a Row, kind: Algorithm, policy: Policy, (cpus, span): (u32, Nanos)) -> Self {
+        let job = Job { kind, ..Job::meeting("team", row.threads, u64::MAX, compute(row), policy) };
+        Self { row, job, cpus, span }
+    }
+
     /// Microseconds per barrier of each start; fewer after an interrupt. One that never met has had one in
     /// all its time.
     ///
     /// # Errors
     /// If the simulator refuses the study.
-    pub(super) fn simulate(&self, likeness: &Calibration, starts: u64) -> Result<Vec<f64>> {
+    pub(crate) fn simulate(&self, likeness: &Calibration, starts: u64) -> Result<Vec<f64>> {
         let mut all = Vec::new();
         for seed in 1..=starts {
             let outcome = run(&self.study(likeness, seed), || !interrupt::requested()).map_err(|error| anyhow!(error))?;
@@ -59,13 +65,7 @@ impl Team<'_> {
         let quota_ms = row.quota.map(|cpus| (cpus * 100.0).round() as u32);
         let (hogs, members) = self.places(seed);
         let (pins, start) = if row.pinned { ((0..self.cpus).map(|cpu| vec![cpu]).collect(), vec![]) } else { (vec![], members) };
-        let team = Job {
-            kind: self.kind,
-            group: quota_ms.map(|_| 0),
-            pins,
-            start,
-            ..Job::meeting("team", row.threads, u64::MAX, compute(row), self.policy)
-        };
+        let team = Job { group: quota_ms.map(|_| 0), pins, start, ..self.job.clone() };
         let hogs = Job { start: hogs, ..Job::load("hogs", row.hogs) };
         Study {
             machine: likeness.machine(self.cpus, false, quota_ms),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn team(row: &Row, policy: Policy) -> Team<'_> {
-        Team { row, kind: Algorithm::Central, policy, cpus: 2, span: Nanos::from_ms(1) }
+        Team::meeting(row, Algorithm::Central, policy, (2, Nanos::from_ms(1)))
     }
 
     fn compute(grain_us: u32, shape: WorkDistribution) -> Distribution {

@@ -17,7 +17,7 @@ const ROWS: [&str; 7] =
 fn times_us(costs: &Costs) -> Vec<f64> {
     let time = |row: &str| {
         let (row, policy) = (&Row::parse(row).unwrap(), Policy::adaptive(costs));
-        let team = Team { row, kind: Algorithm::Central, policy, cpus: 2, span: Nanos::from_ms(60) };
+        let team = Team::meeting(row, Algorithm::Central, policy, (2, Nanos::from_ms(60)));
         let all = team.simulate(&Calibration::of(&Costs::TYPICAL), 3).unwrap();
         all.iter().sum::<f64>() / all.len() as f64
     };

@@ -1,5 +1,8 @@
 //! What a fork and a join cost: our team, Rust's scoped threads, rayon and OpenMP, in turn, in processes of
-//! their own, with bodies of several lengths and beside hogs.
+//! their own, with bodies of several lengths and beside hogs. `predict`: the same by the models of their
+//! waits.
+mod predict;
+
 use crate::matrix::{Matrix, Order, Runs, Surroundings};
 use crate::options::{TeamMatrix, Teams};
 use crate::peers::{Runner, RunnerSet};
@@ -47,7 +50,7 @@ struct Row {
 
 impl Experiment for Teams {
     fn name(&self) -> &'static str {
-        "teams"
+        if self.predict.is_some() { "teams --predict" } else { "teams" }
     }
 
     fn seed(&self) -> Option<u64> {
@@ -55,6 +58,9 @@ impl Experiment for Teams {
     }
 
     fn measure(&self, quiet: bool) -> Result<Measured> {
+        if self.predict.is_some() {
+            return predict::run(self, quiet);
+        }
         let options = &self.matrix;
         let mut notes = vec![];
         let runners = KIND.runners(options.runners.as_deref(), &mut notes)?;
@@ -79,7 +85,8 @@ impl Experiment for Teams {
     }
 
     fn text(&self, results: &Results) -> String {
-        table(&results.measurements).to_text()
+        let all = &results.measurements;
+        if self.predict.is_some() { predict::text(all) } else { table(all).to_text() }
     }
 }
 
@@ -91,7 +98,7 @@ impl Row {
 }
 
 fn rows(options: &Teams) -> Vec<Row> {
-    let Teams { matrix: TeamMatrix { quick, threads, hogs, .. }, bodies } = options;
+    let Teams { matrix: TeamMatrix { quick, threads, hogs, .. }, bodies, .. } = options;
     let usual = if *quick { QUICK } else { (&THREADS[..], &BODIES_US[..], &HOGS[..]) };
     let (threads, bodies, hogs) = (or(threads, usual.0), or(bodies, usual.1), or(hogs, usual.2));
     let row = |(&threads, &body_us, &hogs)| Row { threads, body_us, hogs };
@@ -166,9 +173,9 @@ mod tests {
         assert_eq!(all.len(), 27);
         assert_eq!(all[26], Row { threads: 8, body_us: 20, hogs: 2 });
         let matrix = |hogs| TeamMatrix { quick: true, threads: vec![3], hogs, ..TeamMatrix::default() };
-        let some = rows(&Teams { matrix: matrix(vec![]), bodies: vec![] });
+        let some = rows(&Teams { matrix: matrix(vec![]), bodies: vec![], predict: None });
         assert!(some.len() == 4 && some.iter().all(|row| row.threads == 3), "{some:?}");
-        let one = rows(&Teams { matrix: matrix(vec![1]), bodies: vec![7] });
+        let one = rows(&Teams { matrix: matrix(vec![1]), bodies: vec![7], predict: None });
         assert_eq!(one, [Row { threads: 3, body_us: 7, hogs: 1 }]);
     }
 
