@@ -36,7 +36,7 @@ pub use account::Account;
 pub use adaptive::Adaptive;
 pub use histogram::Histogram;
 pub use multiple::Multiple;
-pub use name::ParsePolicyError;
+pub use name::{ParsePolicyError, Yields};
 pub use policy::Policy;
 pub use roster::Roster;
 pub use snapshot::Snapshot;

@@ -23,6 +23,22 @@ impl Policy {
     }
 }
 
+/// How often a policy yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Yields(pub u32);
+
+impl Yields {
+    pub(crate) fn read(rest: &mut &str, _: &Costs) -> Option<Self> {
+        next(rest)?.parse().ok().map(Self)
+    }
+}
+
+impl fmt::Display for Yields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ":{}", self.0)
+    }
+}
+
 /// Returns the policy name at the start of a usage text.
 pub(crate) fn name_of(usage: &str) -> &str {
     usage.split([':', '[']).next().unwrap_or(usage)
@@ -129,6 +145,7 @@ mod tests {
             ("two-phase:2CS+:local", Policy::TwoPhase { spin: Nanos(2_750) }),
             ("two-phase:0.62CS:remote", Policy::TwoPhase { spin: Nanos(11_780) }),
             ("spin-yield:CS:remote", Policy::SpinThenYield { spin: us(19) }),
+            ("yield-block:33", Policy::YieldThenBlock(Yields(33))),
             ("spin-yield:5CS:local", Policy::SpinThenYield { spin: Nanos(5_500) }),
             ("randomised:local", Policy::Randomised { switch: Nanos(1_100) }),
             ("recent:6us", Policy::Recent { switch: us(6) }),
@@ -148,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_names_no_policy_is_refused() {
-        let times = ["two-phase", "two-phase:", "two-phase:20", "two-phase:3CS+:local", "two-phase:CS", "two-phase:-1us"];
+        let times = ["two-phase", "two-phase:", "two-phase:20", "two-phase:3CS+:local", "two-phase:CS", "two-phase:-1us", "yield-block:2us"];
         let switches = ["recent", "recent:", "recent:CS:local", "randomised:near", "holder-running:6us:6us", "recent:local:"];
         let quanta = ["grain2cs", "grain2cs:6us:", "grain2cs:6us:local", "grain2cs:6us:1ms:1ms"];
         let adaptive = ["adaptive:", "adaptive!", "adaptive!spin", "adaptive!yield,", "adaptives", "adaptive:1us:1us"];

@@ -1,7 +1,7 @@
 //! The waiting policies by name. The [`Strategy`] of a policy defines its behaviour.
 use crate::name::{after, bound, name_of, quantum, switch};
 use crate::strategies::{self, phases::Phases};
-use crate::{Adaptive, Strategy, WaitFor, Waited, Waiter};
+use crate::{Adaptive, Strategy, WaitFor, Waited, Waiter, Yields};
 use core::fmt;
 use foregather_machine::{Costs, Cpu, Error, Nanos, Rank, WaitContext};
 
@@ -66,7 +66,7 @@ policies! {
     /// there are more threads than processors.
     Spin = "spin" => |_| Phases::spin(Nanos::MAX);
     /// Yields after every check, forever.
-    Yield = "yield" => |_| Phases { spin: Nanos::ZERO, yields: true };
+    Yield = "yield" => |_| Phases { spin: Nanos::ZERO, yields: u32::MAX };
     /// Blocks immediately.
     Block = "block" => |_| Phases::spin(Nanos::ZERO);
     /// Spins for a bounded time, then blocks (Tsafrir & Feitelson 2002 §2).
@@ -78,7 +78,9 @@ policies! {
     SpinThenYield {
         /// The bound, in time on the processor.
         spin: bound,
-    } = "spin-yield:BOUND" => |_| Phases { spin, yields: true };
+    } = "spin-yield:BOUND" => |_| Phases { spin, yields: u32::MAX };
+    /// Yields a number of times, then blocks, as workers of thread pools do.
+    YieldThenBlock(yields: Yields) = "yield-block:COUNT" => |_| Phases { spin: Nanos::ZERO, yields: yields.0 };
     /// Two-phase, with a bound drawn for each wait from the density `e^(x/C) / (C (e - 1))` on `[0, C]`. An
     /// adversary that does not know the bound cannot make the expected cost exceed `e / (e - 1)` times that
     /// of the best choice in hindsight (Karlin, Manasse, McGeoch & Owicki 1990).

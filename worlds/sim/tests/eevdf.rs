@@ -520,3 +520,18 @@ fn lazy_preemption_waits_for_the_tick() {
     assert!(at_once > 3_000, "{at_once} times a second");
     assert!((200..=260).contains(&lazy), "once a tick of 4 ms, not {lazy} times a second");
 }
+
+#[test]
+fn a_region_takes_its_gap_and_its_longest_part_and_no_worker_waits_at_its_end() {
+    let parts = Distribution::ByRank([20, 50].map(|us| Distribution::Constant(US * us)).into());
+    let team = |threads, gap| Job { gap, ..Job::meeting("team", threads, u64::MAX, parts.clone(), Policy::Block) };
+    let forked = |threads| team(threads, Some(Distribution::Constant(US * 100)));
+    let spinning = Job { policy: Policy::Spin, ..forked(2) };
+    let outcome_of = |cpus, job| outcome(&study(cpus, Eevdf::LINUX, vec![job], MS * 100));
+    let alone = outcome_of(2, spinning);
+    assert_near(alone.time.as_us() / alone.jobs[0].met as f64, 150.0, 1.0);
+    // On one processor each member of a region has it once; two barriers would give it to some twice.
+    let (regions, pairs) = (outcome_of(1, forked(5)), outcome_of(1, team(5, None)));
+    let switches = |outcome: &Outcome, times: f64| outcome.counts.switches as f64 * times / outcome.jobs[0].met as f64;
+    assert!(switches(&regions, 1.0) < 6.0 && switches(&pairs, 2.0) > 8.0, "{} {}", switches(&regions, 1.0), switches(&pairs, 2.0));
+}

@@ -11,7 +11,7 @@ use foregather_host::watched::page;
 use foregather_host::{affinity, clock, costs, interrupt};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::counterfactual::{
-    MOST_OVERHEAD, PeerModel, RecordedWork, SimulatedMachine, SimulatedTime, StartSetting, TeamWork, look_ns, simulate,
+    MOST_OVERHEAD, PeerModel, RecordedWork, SimulatedMachine, SimulatedTime, StartSetting, TeamWork, ValidModels, look_ns, simulate,
 };
 use foregather_watch::{Observation, Rounding, cures};
 use serde::{Deserialize, Serialize};
@@ -160,8 +160,18 @@ impl Predictions {
 
 /// What `options` want to know of the program: under its own circumstances, or on another machine.
 pub(super) fn predict(options: &Advise, seen: &Observation, machine: &SeenMachine, wants_savings: bool) -> Predictions {
+    predict_by(&ValidModels::load(), options, seen, machine, wants_savings)
+}
+
+fn predict_by(
+    valid: &ValidModels,
+    options: &Advise,
+    seen: &Observation,
+    machine: &SeenMachine,
+    wants_savings: bool,
+) -> Predictions {
     let recorded_s = seen.lasted().as_secs();
-    let found = recorded_work(seen, machine.clock_ns).and_then(|work| variants(options, seen, machine, work));
+    let found = recorded_work(seen, machine.clock_ns).and_then(|work| variants(options, seen, (machine, valid), work));
     match found {
         Ok((mut variants, notes)) => {
             variants.sort_by(|a, b| (a.predicted_s, a.cpu_s).partial_cmp(&(b.predicted_s, b.cpu_s)).expect("times are numbers"));
@@ -174,10 +184,13 @@ pub(super) fn predict(options: &Advise, seen: &Observation, machine: &SeenMachin
 fn variants(
     options: &Advise,
     seen: &Observation,
-    machine: &SeenMachine,
+    (machine, valid): (&SeenMachine, &ValidModels),
     mut work: RecordedWork,
 ) -> Result<(Vec<PredictedVariant>, Vec<String>), String> {
     let model = runtime_model(seen).ok_or("how the program's runtime waits is not modelled")?;
+    if !valid.allow(model) {
+        return Err(not_validated(model));
+    }
     let mut simulated = SimulatedMachine {
         cpus: seen.allowed().len().max(1) as u32,
         known_cpus: if seen.command.is_some() { machine.cpus } else { seen.allowed().len() as u32 },
@@ -220,6 +233,13 @@ fn variants(
             continue;
         }
         let variant = format!("{} with {} threads", setting.model.name(), threads_of(&work, &setting));
+        if !valid.allow(setting.model) {
+            let why = not_validated(setting.model);
+            if !notes.contains(&why) {
+                notes.push(why);
+            }
+            continue;
+        }
         if is_refuted(&kept, setting.model) && setting != as_recorded {
             notes.push(format!("{variant}: the last predictions of this model were wrong"));
             continue;
@@ -237,6 +257,10 @@ fn variants(
         }
     }
     Ok((variants, notes))
+}
+
+fn not_validated(model: PeerModel) -> String {
+    format!("the model of {} is not validated here", model.name())
 }
 
 /// Simulates the run as it was. What it lacks is what regions cost besides work and waits. On a busy machine
@@ -424,7 +448,27 @@ mod tests {
         SeenMachine { cpus: 2, costs_ns: [1_100, 19_000, 11_000, 670, 240, 4_000_000], look_ns: 15.0, clock_ns: 30.0 };
 
     fn of(options: &Advise, wants_savings: bool) -> Predictions {
-        predict(options, &spinning(), &MACHINE, wants_savings)
+        predict_by(&all_valid(), options, &spinning(), &MACHINE, wants_savings)
+    }
+
+    fn all_valid() -> ValidModels {
+        let mut valid = ValidModels::default();
+        PeerModel::ALL.iter().for_each(|&model| valid.add(model, true));
+        valid
+    }
+
+    #[test]
+    fn a_model_that_is_not_valid_here_predicts_nothing() {
+        let mut valid = all_valid();
+        valid.add(PeerModel::LibgompPassive, false);
+        let by = |valid: &ValidModels| predict_by(valid, &Advise::default(), &spinning(), &MACHINE, true);
+        let found = by(&valid);
+        assert_eq!(found.notes, ["the model of libgomp passive is not validated here"]);
+        assert!(found.ways.len() > 1 && found.ways.iter().all(|way| way.runtime != "libgomp passive"), "{found:?}");
+        valid.add(PeerModel::LibgompActive, false);
+        let found = by(&valid);
+        assert_eq!(found.notes, ["the model of libgomp active is not validated here"]);
+        assert!(found.ways.is_empty(), "{found:?}");
     }
 
     #[test]
@@ -453,7 +497,7 @@ mod tests {
     #[test]
     fn a_run_that_the_simulation_misses_is_notes() {
         let seen = Observation { ran_for: Some(Nanos::from_ms(1_700)), ..spinning() };
-        let found = predict(&Advise::default(), &seen, &MACHINE, false);
+        let found = predict_by(&all_valid(), &Advise::default(), &seen, &MACHINE, false);
         assert!(found.variants.is_empty() && found.notes[0].starts_with("the simulation gives 1.0"), "{found:?}");
         let strange = SeenMachine { cpus: 0, ..MACHINE };
         assert!(MACHINE.is_possible() && !strange.is_possible());

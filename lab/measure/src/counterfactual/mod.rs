@@ -4,8 +4,10 @@
 //! barrier. What a region costs besides work and waits is the difference between the recorded and the
 //! simulated length, so it need not be known for each runtime.
 mod models;
+mod validity;
 
 pub use models::{PeerModel, look_ns};
+pub use validity::ValidModels;
 
 use foregather_machine::{Costs, CpuId, Nanos};
 use foregather_sim::smp::{Distribution, Eevdf, Group, Job, MachineSpec, Prices, Record, Scheduler, Stop, Study, Ties, run};
@@ -114,7 +116,7 @@ impl TeamWork {
     /// Returns whether its threads spin for longer than that before they sleep.
     pub fn spins(&self, work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting, longer_than: Nanos) -> bool {
         match self.policy(work, machine, setting) {
-            Policy::Block | Policy::Yield => false,
+            Policy::Block | Policy::Yield | Policy::YieldThenBlock(_) => false,
             Policy::TwoPhase { spin } => spin > longer_than,
             Policy::Adaptive(_) => false,
             _ => true,
@@ -145,7 +147,18 @@ impl TeamWork {
         self.gap + self.dealt(threads).into_iter().max().unwrap_or_default()
     }
 
-    /// The team as a job whose every region has one barrier more than recorded, at which its workers wait.
+    /// Returns whether its regions end with a barrier of all members, or have further ones within.
+    fn has_barriers(&self, model: PeerModel) -> bool {
+        self.barriers > 1 || model.ends_with_barrier()
+    }
+
+    /// How often the threads of its job meet in a region: with barriers once more than recorded, because its
+    /// workers wait at one for the region.
+    pub(crate) fn meetings(&self, model: PeerModel) -> u32 {
+        if self.has_barriers(model) { self.barriers.max(1) + 1 } else { 1 }
+    }
+
+    /// The team as a job of the simulator.
     pub(crate) fn job(&self, threads: u32, model: PeerModel, policy: Policy, cpus: u32) -> Job {
         let barriers = u64::from(self.barriers.max(1));
         let part = |of: &Nanos| {
@@ -158,10 +171,14 @@ impl TeamWork {
         };
         let parts = Distribution::ByRank(self.dealt(threads).iter().map(part).collect());
         let opening = self.gap + if threads > 1 { self.overhead } else { model.serial_region() };
+        let start = if threads <= cpus { (0..cpus).collect() } else { Vec::new() };
+        if !self.has_barriers(model) {
+            let gap = Some(Distribution::Constant(opening.max(Nanos(1))));
+            return Job { gap, start, group: Some(0), ..Job::meeting("team", threads, u64::MAX / 2, parts, policy) };
+        }
         let alone = |rank: u32| Distribution::Constant(if rank == 0 { opening.max(Nanos(1)) } else { Nanos(1) });
         let gap = Distribution::ByRank((0..threads).map(alone).collect());
         let phases = [gap].into_iter().chain((0..barriers).map(|_| parts.clone())).collect();
-        let start = if threads <= cpus { (0..cpus).collect() } else { Vec::new() };
         Job { start, group: Some(0), ..Job::meeting("team", threads, u64::MAX / 2, Distribution::InTurn(phases), policy) }
     }
 }
@@ -179,21 +196,25 @@ pub fn simulate(
     if work.teams.is_empty() {
         return Err("no parallel regions were recorded".to_owned());
     }
-    let mut runs: Vec<(Nanos, Nanos)> =
-        (1..=SEEDS).map(|seed| once(&study(work, machine, setting, seed), work, may_go_on)).collect::<Result<_, _>>()?;
+    let of = |seed| once(&study(work, machine, setting, seed), (work, setting.model), may_go_on);
+    let mut runs: Vec<(Nanos, Nanos)> = (1..=SEEDS).map(of).collect::<Result<_, _>>()?;
     runs.sort_unstable();
     let at = |index: usize| runs[index].0;
     Ok(SimulatedTime { wall: [at(runs.len() / 2), at(0), at(runs.len() - 1)], cpu: runs[runs.len() / 2].1 })
 }
 
-fn once(study: &Study, work: &RecordedWork, may_go_on: &dyn Fn() -> bool) -> Result<(Nanos, Nanos), String> {
+fn once(
+    study: &Study,
+    (work, model): (&RecordedWork, PeerModel),
+    may_go_on: &dyn Fn() -> bool,
+) -> Result<(Nanos, Nanos), String> {
     let outcome = run(study, may_go_on)?;
     if outcome.interrupted {
         return Err("the simulation takes too long".to_owned());
     }
     let (mut wall, mut cpu) = (Nanos::ZERO, Nanos::ZERO);
     for (team, job) in work.teams.iter().zip(&outcome.jobs) {
-        let wanted = team.regions as f64 * f64::from(team.barriers.max(1) + 1);
+        let wanted = team.regions as f64 * f64::from(team.meetings(model));
         // One that never met may have met a moment later.
         let share = wanted / job.met.max(1) as f64;
         wall = wall.max(Nanos((outcome.time.0 as f64 * share) as u64) + team.asleep);

@@ -4,7 +4,7 @@
 //! in the same run ([`look_ns`]).
 use foregather_host::clock;
 use foregather_machine::{Costs, Nanos};
-use foregather_wait::Policy;
+use foregather_wait::{Policy, Yields};
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU32, Ordering::Acquire};
 
@@ -14,8 +14,10 @@ const DEFAULT_LOOKS: u64 = 300_000;
 const ACTIVE_LOOKS: u64 = 30_000_000_000;
 const CROWDED_DEFAULT_LOOKS: u64 = 100;
 const CROWDED_ACTIVE_LOOKS: u64 = 1_000;
+/// Looks of libomp's threads before they first yield, unless its threads outnumber processors.
+const LIBOMP_LOOKS: u64 = 512;
 /// Rounds of rayon's idle workers before they sleep: each looks everywhere for work, and yields.
-const RAYON_ROUNDS: u64 = 32;
+const RAYON_ROUNDS: Yields = Yields(33);
 
 foregather_machine::named! {
     /// A runtime, and how its threads wait.
@@ -30,7 +32,8 @@ foregather_machine::named! {
         /// libomp and Intel's runtime: a spin of `KMP_BLOCKTIME`, 200 ms, that yields if threads outnumber
         /// processors.
         Libomp = "libomp",
-        /// The same with `KMP_BLOCKTIME=0`.
+        /// The same with `KMP_BLOCKTIME=0`: it still yields once before it sleeps if threads outnumber
+        /// processors.
         LibompPassive = "libomp passive",
         /// OpenBLAS's idle servers, which yield for 2^26 cycles.
         OpenBlas = "OpenBLAS",
@@ -49,6 +52,11 @@ impl PeerModel {
         Nanos(if self == Self::Own { 50 } else { 200 })
     }
 
+    /// Whether workers, too, wait at the end of a region until all have arrived, as at a barrier.
+    pub fn ends_with_barrier(self) -> bool {
+        matches!(self, Self::Libgomp | Self::LibgompActive | Self::LibgompPassive | Self::PthreadBarrier)
+    }
+
     /// The policy by which it waits, on a machine with these costs. `is_crowded`: its process has more
     /// threads than processors, as far as the runtime knows.
     pub fn policy(self, is_crowded: bool, look_ns: f64, costs: &Costs) -> Policy {
@@ -59,12 +67,13 @@ impl PeerModel {
         match self {
             Self::Libgomp => looks(DEFAULT_LOOKS, CROWDED_DEFAULT_LOOKS),
             Self::LibgompActive => looks(ACTIVE_LOOKS, CROWDED_ACTIVE_LOOKS),
+            Self::LibompPassive if is_crowded => Policy::YieldThenBlock(Yields(1)),
             Self::LibgompPassive | Self::LibompPassive | Self::PthreadBarrier => Policy::Block,
             // Gaps and parts are shorter than its 200 ms, so its threads do not sleep.
             Self::Libomp if is_crowded => Policy::Yield,
-            Self::Libomp => Policy::SpinThenYield { spin: Nanos::from_us(100) },
+            Self::Libomp => Policy::SpinThenYield { spin: Nanos((LIBOMP_LOOKS as f64 * look_ns) as u64) },
             Self::OpenBlas => Policy::Yield,
-            Self::Rayon => Policy::TwoPhase { spin: costs.yield_switch.percent(50) * RAYON_ROUNDS },
+            Self::Rayon => Policy::YieldThenBlock(RAYON_ROUNDS),
             Self::Own => Policy::adaptive(costs),
         }
     }

@@ -9,17 +9,17 @@ use crate::barriers::predict::team::Team;
 use crate::barriers::predict::{self, Prediction};
 use crate::barriers::rows::draw;
 use crate::calibration::Calibration;
-use crate::counterfactual::{MOST_OVERHEAD, PeerModel, TeamWork, look_ns};
+use crate::counterfactual::{MOST_OVERHEAD, PeerModel, TeamWork, ValidModels, look_ns};
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::options::Teams;
 use crate::peers::Runner;
-use crate::{Measured, machine_file};
+use crate::Measured;
 use anyhow::{Result, ensure};
 use foregather_bench::teams::TeamCell;
-use foregather_bench::{CellResult, Work};
+use foregather_bench::{CellResult, Work, prices};
 use foregather_host::{affinity, clock, interrupt};
 use foregather_machine::{Costs, Nanos};
-use foregather_results::Measurement;
+use foregather_results::{Level, Measurement, NoiseMeter};
 use foregather_results::ids::PREDICTION_LIMIT;
 use foregather_results::load::WorkDistribution;
 use foregather_results::number::digits;
@@ -32,7 +32,7 @@ const MISSES: usize = 1;
 /// The median factor of a model that may be used.
 const MEDIAN_LIMIT: f64 = 1.25;
 /// Starts of a cell, and its milliseconds.
-const USUAL: (u32, u64) = (8, 60);
+const USUAL: (u32, u64) = (12, 60);
 /// Shorter bodies than this are not drawn: there, a region's fixed costs are all that is measured.
 const LEAST_US: u32 = 10;
 /// The situation in which the fixed costs are measured.
@@ -87,8 +87,7 @@ impl Simulator {
         };
         let job = work.job(row.threads, model, policy, self.cpus);
         let times_us = Team { row, job, cpus: self.cpus, span: self.span }.simulate(&self.likeness, starts)?;
-        // A region has two barriers.
-        Ok(times_us.iter().map(|us| us * 2.0).collect())
+        Ok(times_us.iter().map(|us| us * f64::from(work.meetings(model))).collect())
     }
 }
 
@@ -97,6 +96,7 @@ impl Simulator {
 /// # Errors
 /// If the peers' program does not answer, or prices cannot be measured.
 pub(super) fn run(options: &Teams, quiet: bool) -> Result<Measured> {
+    let meter = NoiseMeter::start();
     let seed = options.predict.flatten().unwrap_or_else(clock::unix_seconds);
     let (starts, ms) = (options.matrix.repetitions.unwrap_or(USUAL.0), options.matrix.ms.unwrap_or(USUAL.1));
     let mut notes = Vec::new();
@@ -105,7 +105,7 @@ pub(super) fn run(options: &Teams, quiet: bool) -> Result<Measured> {
         row.can_be_simulated() && row.shape == WorkDistribution::Constant && row.grain_us >= LEAST_US
     };
     let rows = draw(seed, SITUATIONS, cpus, wanted);
-    let costs = machine_file::load_or_measure()?;
+    let (_, costs) = prices::measure()?;
     let simulator =
         Simulator { costs, look_ns: look_ns(), likeness: Calibration::with_preemption(&costs)?, cpus, span: Nanos::from_ms(ms) };
     let modelled = modelled(options, &simulator, &mut notes)?;
@@ -124,6 +124,11 @@ pub(super) fn run(options: &Teams, quiet: bool) -> Result<Measured> {
         }
     }
     let verdicts: Vec<Measurement> = modelled.iter().filter_map(|of| verdict(of.model, &found)).collect();
+    if meter.stop(&[]).verdict == Level::Quiet && !interrupt::requested() {
+        keep(&modelled, &verdicts);
+    } else {
+        notes.push("verdicts are not kept for `advise`: other programs used the processors".to_owned());
+    }
     matrix.found.measurements.extend(found);
     matrix.found.measurements.extend(verdicts);
     matrix.found.notes.splice(0..0, notes);
@@ -193,6 +198,17 @@ fn verdict(model: PeerModel, predictions: &[Measurement]) -> Option<Measurement>
     })
 }
 
+/// Keeps verdicts for `advise` on this machine.
+fn keep(modelled: &[Modelled], verdicts: &[Measurement]) {
+    let mut valid = ValidModels::load();
+    for of in modelled {
+        if let Some(verdict) = verdicts.iter().find(|m| m.text("name") == of.model.name()) {
+            valid.add(of.model, verdict.number("valid") == 1.0);
+        }
+    }
+    valid.store();
+}
+
 /// A line for each prediction, then the verdict on each model.
 pub(super) fn text(all: &[Measurement]) -> String {
     let line = |m: &Measurement| {
@@ -208,4 +224,51 @@ pub(super) fn text(all: &[Measurement]) -> String {
     let verdicts = all.iter().filter(|m| m.id.starts_with(VERDICT)).map(line).collect::<String>();
     let rows: Vec<Measurement> = all.iter().filter(|m| !m.id.starts_with(VERDICT)).cloned().collect();
     predict::text(&rows) + &verdicts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calibration::tests::LIKENESS;
+
+    fn prediction(factor: f64) -> Measurement {
+        let m = Measurement::from_values("prediction/a/libgomp", "", "us", vec![1.0]).label("waiter", "libgomp");
+        m.figure("factor", factor).figure("within", f64::from(u8::from(factor <= PREDICTION_LIMIT)))
+    }
+
+    #[test]
+    fn a_model_is_valid_if_it_misses_one_of_twelve_and_half_are_near() {
+        let verdict_of = |factors: &[f64]| {
+            let all: Vec<Measurement> = factors.iter().map(|&factor| prediction(factor)).collect();
+            verdict(PeerModel::Libgomp, &all).map(|m| m.number("valid"))
+        };
+        let with = |misses: usize, factor: f64| [vec![9.0; misses], vec![factor; SITUATIONS - misses]].concat();
+        assert_eq!([with(0, 1.25), with(1, 1.1)].map(|all| verdict_of(&all)), [Some(1.0); 2]);
+        assert_eq!([with(2, 1.1), with(0, 1.3), vec![1.0; 11]].map(|all| verdict_of(&all)), [Some(0.0); 3]);
+        assert_eq!((verdict_of(&[]), verdict(PeerModel::Rayon, &[prediction(1.0)])), (None, None));
+        let text = text(&[prediction(1.2), verdict(PeerModel::Libgomp, &[prediction(1.2)]).unwrap()]);
+        assert!(text.ends_with("libgomp: 1 of 1 within a factor of 1.5, median 1.2: not valid here\n"), "{text}");
+    }
+
+    #[test]
+    fn a_region_is_simulated_with_its_fixed_costs_and_by_its_model() {
+        let simulator = Simulator {
+            costs: Costs::TYPICAL,
+            look_ns: 15.0,
+            likeness: LIKENESS,
+            cpus: 2,
+            span: Nanos::from_ms(20),
+        };
+        let us = |model, overhead, row: &str| {
+            let row = Row::parse(row).unwrap();
+            Modes::of(&simulator.times_us((model, overhead), &row, 3).unwrap()).unwrap().fast_us
+        };
+        let pair = "2t constant, 20 us";
+        let [bare, costly] = [Nanos::ZERO, Nanos::from_us(3)].map(|overhead| us(PeerModel::Libgomp, overhead, pair));
+        assert!((20.0..21.0).contains(&bare) && (costly - bare - 3.0).abs() < 0.3, "{bare} {costly}");
+        assert!(us(PeerModel::LibgompPassive, Nanos::ZERO, pair) > bare + 10.0, "it wakes its workers");
+        let crowd = "6t constant, 20 us";
+        let [barriers, join] = [PeerModel::PthreadBarrier, PeerModel::OpenBlas].map(|model| us(model, Nanos::ZERO, crowd));
+        assert!(join > 60.0 && join < barriers, "{join} {barriers}");
+    }
 }

@@ -22,6 +22,10 @@ pub struct Job {
     /// What its threads do, if it is a list of events: of such a job nothing but threads, nice, slice, group,
     /// pins and start counts beside it.
     pub program: Option<Arc<ThreadProgram>>,
+    /// If its threads are a leader and workers: how long the leader computes before each region. `barriers` is
+    /// then the number of regions. At the end of a region the leader waits for all workers, and no worker
+    /// waits.
+    pub gap: Option<Distribution>,
     /// How long its threads compute between two meetings or two critical sections; of load, before each rest.
     pub compute: Distribution,
     /// How long load sleeps between two computations; `None`: it never does.
@@ -52,9 +56,9 @@ impl Job {
     /// A job that meets `barriers` times at the central barrier.
     pub fn meeting(name: impl Into<String>, threads: u32, barriers: u64, compute: Distribution, policy: Policy) -> Self {
         let (name, kind, one_process) = (name.into(), Algorithm::Central, barriers > 0);
-        let (lock, program, rest, nice, slice, group) = (None, None, None, 0, None, None);
+        let (lock, program, gap, rest, nice, slice, group) = (None, None, None, None, 0, None, None);
         let (pins, start) = (vec![], vec![]);
-        Self { name, threads, barriers, lock, program, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
+        Self { name, threads, barriers, lock, program, gap, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
     }
 
     /// A job whose threads take one lock, `acquisitions` times each, and compute for `think` before each.

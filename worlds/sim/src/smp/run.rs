@@ -1,6 +1,7 @@
 //! Runs a study: each thread's program, and what is counted while it runs.
 use super::counts::{Counts, Split};
 use super::cpu::SmpCpu;
+use super::distribution::Distribution;
 use super::job::Job;
 use super::lock::JobLock;
 use super::machine::{Machine, ThreadSpec};
@@ -11,7 +12,7 @@ use super::record::Window;
 use super::study::{Alternation, JobOutcome, Outcome, Stop, Study};
 use super::world::{Smp, StopReason};
 use crate::event::{Calendar, Queue};
-use foregather_barrier::Group;
+use foregather_barrier::{ForkJoin, Group};
 use foregather_machine::{Clock, Error, Nanos};
 use foregather_wait::{Account, Snapshot, Waiter};
 use std::cell::{Cell, RefCell};
@@ -47,10 +48,12 @@ pub fn run_on<Q: Queue>(study: &Study, go_on: impl Fn() -> bool) -> Result<Outco
     let smp = Smp::<Q>::of(&study.machine, &specs, study.seed, study.shuffled, study.limit, study.record);
     let groups = study.jobs.iter().map(|job| Group::new(job.kind, job.threads).map_err(|error| error.to_string()));
     let groups = groups.collect::<Result<Vec<Group<SmpCpu<'_, Q>>>, String>>()?;
+    let teams = study.jobs.iter().map(|job| ForkJoin::new(job.threads).map_err(|error| error.to_string()));
+    let teams = teams.collect::<Result<Vec<ForkJoin<SmpCpu<'_, Q>>>, String>>()?;
     let locks = study.jobs.iter().map(|job| job.lock.as_ref().map(|lock| Mutex::new(lock.kind, job.threads))).collect();
     let books = study.jobs.iter().map(|_| Book::default()).collect();
     let objects = Objects::new(study.jobs.iter().filter_map(|job| job.program.as_deref()), specs.len() as u32);
-    let stage = Stage { smp: &smp, study, groups: &groups, locks, objects, books };
+    let stage = Stage { smp: &smp, study, groups: &groups, teams: &teams, locks, objects, books };
     let first: Vec<u32> = first_threads(&study.jobs);
     let job_of = |thread: u32| specs[thread as usize].job as usize;
     let rank_of = |thread: u32| thread - first[job_of(thread)];
@@ -92,6 +95,7 @@ struct Stage<'s, Q: Queue> {
     smp: &'s Smp<Q>,
     study: &'s Study,
     groups: &'s [Group<SmpCpu<'s, Q>>],
+    teams: &'s [ForkJoin<SmpCpu<'s, Q>>],
     locks: Vec<Option<Mutex>>,
     objects: Objects,
     books: Vec<Book>,
@@ -165,6 +169,40 @@ async fn run_member<'s, Q: Queue>(
     Ok(())
 }
 
+/// A leader opens regions, and its workers do their parts.
+async fn run_team_member<'s, Q: Queue>(
+    stage: &Stage<'s, Q>,
+    (number, gap): (usize, &Distribution),
+    cpu: SmpCpu<'s, Q>,
+    rank: u32,
+    mut random: Random,
+) -> Result<(), Error> {
+    let (job, book, resolution) = (&stage.study.jobs[number], &stage.books[number], stage.study.machine.resolution);
+    let team = &stage.teams[number];
+    if rank > 0 {
+        let mut worker = team.worker(cpu, rank, job.policy)?;
+        let _entering = Entering(book, Arc::clone(worker.account()));
+        while worker.wait().await?.is_some() {
+            worker.delay(job.compute.draw(rank, &mut random, resolution)).await;
+            worker.done()?;
+        }
+        return Ok(());
+    }
+    let mut leader = team.leader(cpu, job.policy)?;
+    let _entering = Entering(book, Arc::clone(leader.account()));
+    for region in 1..=job.barriers {
+        leader.delay(gap.draw(rank, &mut random, resolution)).await;
+        leader.fork()?;
+        leader.delay(job.compute.draw(rank, &mut random, resolution)).await;
+        leader.join().await?;
+        book.met.set(region);
+    }
+    book.finished.set(Some(leader.now()));
+    leader.finish()?;
+    stage.finished();
+    Ok(())
+}
+
 /// A thread goes through its program.
 async fn run_program<Q: Queue>(
     stage: &Stage<'_, Q>,
@@ -214,6 +252,9 @@ impl<'s, Q: Queue> Stage<'s, Q> {
             return run_program(self, job, program, cpu).await;
         }
         let it = &self.study.jobs[job];
+        if let Some(gap) = &it.gap {
+            return run_team_member(self, (job, gap), cpu, rank, random).await;
+        }
         match self.locks[job].as_ref().zip(it.lock.as_ref()) {
             _ if !it.meets() => run_load(self, it, cpu, rank, random).await,
             Some(lock) => return run_locker(self, (job, lock), cpu, rank, random).await,

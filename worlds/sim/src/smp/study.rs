@@ -181,6 +181,7 @@ impl Study {
         }
         let sound = job.compute.is_sound(job.meets() || job.rest.is_some());
         let sound = sound && job.rest.as_ref().is_none_or(|rest| rest.is_sound(true));
+        let sound = sound && job.gap.as_ref().is_none_or(|gap| job.meets() && gap.is_sound(true));
         if sound { Ok(()) } else { Err(format!("job `{name}` computes for impossible times: {:?}", job.compute)) }
     }
 }

@@ -1,0 +1,55 @@
+//! Which models of waits are good enough to be used: those whose predictions of twelve drawn situations were
+//! right on this machine (`measure teams --predict`), or, before that was measured here, on another one.
+use super::PeerModel;
+use foregather_host::kept::{self, Numbers};
+
+/// The file of verdicts by model, and its values.
+const KEPT: (&str, &str) = ("models", "foregather.models/1");
+const VALID: u64 = 1;
+const NOT_VALID: u64 = 2;
+/// Models that were valid on two virtual processors (AMD EPYC under KVM, Linux 6.18): the numbers are in this
+/// crate's README.
+const VALID_ELSEWHERE: [PeerModel; 4] =
+    [PeerModel::Libgomp, PeerModel::LibgompActive, PeerModel::LibgompPassive, PeerModel::Own];
+
+/// The verdicts on all models.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ValidModels(Numbers);
+
+impl ValidModels {
+    /// The kept ones. Without them, or if they cannot be read, those of another machine count.
+    pub fn load() -> Self {
+        Self(kept::load(KEPT.0, KEPT.1).unwrap_or_default())
+    }
+
+    /// Adds a verdict, which counts from now on.
+    pub fn add(&mut self, model: PeerModel, is_valid: bool) {
+        self.0.entry(model.name().to_owned()).or_default().add(if is_valid { VALID } else { NOT_VALID });
+    }
+
+    /// Keeps them for this machine. Where nothing can be kept, those of another machine count.
+    pub fn store(&self) {
+        let _ = kept::store(KEPT.0, KEPT.1, &self.0);
+    }
+
+    /// Returns whether predictions by this model may be used.
+    pub fn allow(&self, model: PeerModel) -> bool {
+        self.0.get(model.name()).map_or(VALID_ELSEWHERE.contains(&model), |kept| kept.newest() == VALID)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_of_this_machine_counts_more_than_one_of_another() {
+        let mut models = ValidModels::default();
+        assert!(models.allow(PeerModel::Libgomp) && !models.allow(PeerModel::Rayon));
+        models.add(PeerModel::Libgomp, false);
+        models.add(PeerModel::Rayon, true);
+        assert!(!models.allow(PeerModel::Libgomp) && models.allow(PeerModel::Rayon));
+        models.add(PeerModel::Libgomp, true);
+        assert!(models.allow(PeerModel::Libgomp), "the newest one counts");
+    }
+}
