@@ -43,7 +43,12 @@ impl OpenBlas {
         let library = open().map_err(|error| PeerError::Missing(format!("{error}; {REMEDY}")))?;
         let (set_threads, trmm) = (library.symbol("openblas_set_num_threads")?, library.symbol("cblas_dtrmm")?);
         // SAFETY: these are the functions' types by the library's header; it is never unloaded.
-        Ok(unsafe { Self { set_threads: transmute::<*mut _, unsafe extern "C" fn(c_int)>(set_threads), trmm: transmute::<*mut _, Trmm>(trmm) } })
+        Ok(unsafe {
+            Self {
+                set_threads: transmute::<*mut _, unsafe extern "C" fn(c_int)>(set_threads),
+                trmm: transmute::<*mut _, Trmm>(trmm),
+            }
+        })
     }
 
     fn on(&self, threads: u32) {

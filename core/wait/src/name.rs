@@ -165,7 +165,15 @@ mod tests {
 
     #[test]
     fn what_names_no_policy_is_refused() {
-        let times = ["two-phase", "two-phase:", "two-phase:20", "two-phase:3CS+:local", "two-phase:CS", "two-phase:-1us", "yield-block:2us"];
+        let times = [
+            "two-phase",
+            "two-phase:",
+            "two-phase:20",
+            "two-phase:3CS+:local",
+            "two-phase:CS",
+            "two-phase:-1us",
+            "yield-block:2us",
+        ];
         let switches = ["recent", "recent:", "recent:CS:local", "randomised:near", "holder-running:6us:6us", "recent:local:"];
         let quanta = ["grain2cs", "grain2cs:6us:", "grain2cs:6us:local", "grain2cs:6us:1ms:1ms"];
         let adaptive = ["adaptive:", "adaptive!", "adaptive!spin", "adaptive!yield,", "adaptives", "adaptive:1us:1us"];

@@ -533,5 +533,10 @@ fn a_region_takes_its_gap_and_its_longest_part_and_no_worker_waits_at_its_end() 
     // On one processor each member of a region has it once; two barriers would give it to some twice.
     let (regions, pairs) = (outcome_of(1, forked(5)), outcome_of(1, team(5, None)));
     let switches = |outcome: &Outcome, times: f64| outcome.counts.switches as f64 * times / outcome.jobs[0].met as f64;
-    assert!(switches(&regions, 1.0) < 6.0 && switches(&pairs, 2.0) > 8.0, "{} {}", switches(&regions, 1.0), switches(&pairs, 2.0));
+    assert!(
+        switches(&regions, 1.0) < 6.0 && switches(&pairs, 2.0) > 8.0,
+        "{} {}",
+        switches(&regions, 1.0),
+        switches(&pairs, 2.0)
+    );
 }

@@ -11,7 +11,8 @@ use foregather_host::watched::page;
 use foregather_host::{affinity, clock, costs, interrupt};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::counterfactual::{
-    MOST_OVERHEAD, PeerModel, RecordedWork, SimulatedMachine, SimulatedTime, StartSetting, TeamWork, ValidModels, look_ns, simulate,
+    MOST_OVERHEAD, PeerModel, RecordedWork, SimulatedMachine, SimulatedTime, StartSetting, TeamWork, ValidModels, look_ns,
+    simulate,
 };
 use foregather_watch::{Observation, Rounding, cures};
 use serde::{Deserialize, Serialize};

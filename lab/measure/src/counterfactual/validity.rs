@@ -9,8 +9,7 @@ const VALID: u64 = 1;
 const NOT_VALID: u64 = 2;
 /// Models that were valid on two virtual processors (AMD EPYC under KVM, Linux 6.18): the numbers are in this
 /// crate's README.
-const VALID_ELSEWHERE: [PeerModel; 4] =
-    [PeerModel::Libgomp, PeerModel::LibgompActive, PeerModel::LibgompPassive, PeerModel::Own];
+const VALID_ELSEWHERE: [PeerModel; 4] = [PeerModel::Libgomp, PeerModel::LibgompActive, PeerModel::LibgompPassive, PeerModel::Own];
 
 /// The verdicts on all models.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,6 +4,7 @@
 //! What a region costs besides work and waits is measured once for each model, on an otherwise idle machine,
 //! as `advise` takes it from a recording. All else comes from the machine's prices.
 use super::{KIND, mean_us, typical};
+use crate::Measured;
 use crate::barriers::predict::modes::Modes;
 use crate::barriers::predict::team::Team;
 use crate::barriers::predict::{self, Prediction};
@@ -13,18 +14,17 @@ use crate::counterfactual::{MOST_OVERHEAD, PeerModel, TeamWork, ValidModels, loo
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::options::Teams;
 use crate::peers::Runner;
-use crate::Measured;
 use anyhow::{Result, ensure};
 use foregather_bench::teams::TeamCell;
 use foregather_bench::{CellResult, Work, prices};
 use foregather_host::{affinity, clock, interrupt};
 use foregather_machine::{Costs, Nanos};
-use foregather_results::{Level, Measurement, NoiseMeter};
 use foregather_results::ids::PREDICTION_LIMIT;
 use foregather_results::load::WorkDistribution;
 use foregather_results::number::digits;
 use foregather_results::progress::Progress;
 use foregather_results::row::Row;
+use foregather_results::{Level, Measurement, NoiseMeter};
 
 /// Situations of each model, and how many of them may be missed.
 const SITUATIONS: usize = 12;
@@ -101,9 +101,7 @@ pub(super) fn run(options: &Teams, quiet: bool) -> Result<Measured> {
     let (starts, ms) = (options.matrix.repetitions.unwrap_or(USUAL.0), options.matrix.ms.unwrap_or(USUAL.1));
     let mut notes = Vec::new();
     let cpus = affinity::allowed().len() as u32;
-    let wanted = |row: &Row| {
-        row.can_be_simulated() && row.shape == WorkDistribution::Constant && row.grain_us >= LEAST_US
-    };
+    let wanted = |row: &Row| row.can_be_simulated() && row.shape == WorkDistribution::Constant && row.grain_us >= LEAST_US;
     let rows = draw(seed, SITUATIONS, cpus, wanted);
     let (_, costs) = prices::measure()?;
     let simulator =
@@ -193,9 +191,8 @@ fn verdict(model: PeerModel, predictions: &[Measurement]) -> Option<Measurement>
     let what = "measured and predicted time per region differ by this factor";
     let all = Measurement::from_values(format!("{VERDICT}{}", model.name()), what, "factor", factors);
     let is_valid = all.summary.n as usize >= SITUATIONS && within + MISSES >= SITUATIONS && all.median() <= MEDIAN_LIMIT;
-    (all.summary.n > 0).then(|| {
-        all.label("name", model.name()).figure("within", within as f64).figure("valid", f64::from(u8::from(is_valid)))
-    })
+    (all.summary.n > 0)
+        .then(|| all.label("name", model.name()).figure("within", within as f64).figure("valid", f64::from(u8::from(is_valid))))
 }
 
 /// Keeps verdicts for `advise` on this machine.
@@ -252,13 +249,7 @@ mod tests {
 
     #[test]
     fn a_region_is_simulated_with_its_fixed_costs_and_by_its_model() {
-        let simulator = Simulator {
-            costs: Costs::TYPICAL,
-            look_ns: 15.0,
-            likeness: LIKENESS,
-            cpus: 2,
-            span: Nanos::from_ms(20),
-        };
+        let simulator = Simulator { costs: Costs::TYPICAL, look_ns: 15.0, likeness: LIKENESS, cpus: 2, span: Nanos::from_ms(20) };
         let us = |model, overhead, row: &str| {
             let row = Row::parse(row).unwrap();
             Modes::of(&simulator.times_us((model, overhead), &row, 3).unwrap()).unwrap().fast_us

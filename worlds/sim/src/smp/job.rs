@@ -58,7 +58,24 @@ impl Job {
         let (name, kind, one_process) = (name.into(), Algorithm::Central, barriers > 0);
         let (lock, program, gap, rest, nice, slice, group) = (None, None, None, None, 0, None, None);
         let (pins, start) = (vec![], vec![]);
-        Self { name, threads, barriers, lock, program, gap, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
+        Self {
+            name,
+            threads,
+            barriers,
+            lock,
+            program,
+            gap,
+            compute,
+            rest,
+            policy,
+            kind,
+            nice,
+            slice,
+            group,
+            one_process,
+            pins,
+            start,
+        }
     }
 
     /// A job whose threads take one lock, `acquisitions` times each, and compute for `think` before each.
