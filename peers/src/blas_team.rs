@@ -65,8 +65,8 @@ impl OpenBlas {
         const NOT_UNIT: c_int = 131;
         let (order, count) = (ORDER as c_int, (columns.len() / ORDER) as c_int);
         let (a, b) = (unit.as_ptr(), columns.as_mut_ptr());
-        // SAFETY: by the C interface of the BLAS: the matrix has ORDER rows and columns, and the columns ORDER
-        // rows each, without gaps.
+        // SAFETY: by the C interface of the BLAS: the matrix has ORDER rows and columns, and the columns have
+        // ORDER rows each, without gaps.
         unsafe { (self.trmm)(COLUMNS, LEFT, LOWER, AS_IT_IS, NOT_UNIT, order, count, 1.0, a, order, b, order) };
     }
 }

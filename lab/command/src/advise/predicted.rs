@@ -189,8 +189,8 @@ fn variants(
     mut work: RecordedWork,
 ) -> Result<(Vec<PredictedVariant>, Vec<String>), String> {
     let model = runtime_model(seen).ok_or("how the program's runtime waits is not modelled")?;
-    if !valid.allow(model) {
-        return Err(not_validated(model));
+    if !valid.allow(model, work.is_under_load()) {
+        return Err(not_validated(model, &work));
     }
     let mut simulated = SimulatedMachine {
         cpus: seen.allowed().len().max(1) as u32,
@@ -234,8 +234,8 @@ fn variants(
             continue;
         }
         let variant = format!("{} with {} threads", setting.model.name(), threads_of(&work, &setting));
-        if !valid.allow(setting.model) {
-            let why = not_validated(setting.model);
+        if !valid.allow(setting.model, work.is_under_load()) {
+            let why = not_validated(setting.model, &work);
             if !notes.contains(&why) {
                 notes.push(why);
             }
@@ -260,8 +260,9 @@ fn variants(
     Ok((variants, notes))
 }
 
-fn not_validated(model: PeerModel) -> String {
-    format!("the model of {} is not validated here", model.name())
+fn not_validated(model: PeerModel, work: &RecordedWork) -> String {
+    let when = if work.is_under_load() { " under load" } else { "" };
+    format!("the model of {} is not validated here{when}", model.name())
 }
 
 /// Simulates the run as it was. What it lacks is what regions cost besides work and waits. On a busy machine
@@ -454,19 +455,19 @@ mod tests {
 
     fn all_valid() -> ValidModels {
         let mut valid = ValidModels::default();
-        PeerModel::ALL.iter().for_each(|&model| valid.add(model, true));
+        PeerModel::ALL.iter().for_each(|&model| [false, true].iter().for_each(|&load| valid.add(model, load, true)));
         valid
     }
 
     #[test]
     fn a_model_that_is_not_valid_here_predicts_nothing() {
         let mut valid = all_valid();
-        valid.add(PeerModel::LibgompPassive, false);
+        valid.add(PeerModel::LibgompPassive, false, false);
         let by = |valid: &ValidModels| predict_by(valid, &Advise::default(), &spinning(), &MACHINE, true);
         let found = by(&valid);
         assert_eq!(found.notes, ["the model of libgomp passive is not validated here"]);
         assert!(found.ways.len() > 1 && found.ways.iter().all(|way| way.runtime != "libgomp passive"), "{found:?}");
-        valid.add(PeerModel::LibgompActive, false);
+        valid.add(PeerModel::LibgompActive, false, false);
         let found = by(&valid);
         assert_eq!(found.notes, ["the model of libgomp active is not validated here"]);
         assert!(found.ways.is_empty(), "{found:?}");

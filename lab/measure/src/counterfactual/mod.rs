@@ -8,6 +8,7 @@ mod validity;
 
 pub use models::{PeerModel, look_ns};
 pub use validity::ValidModels;
+pub(crate) use validity::name as validity_name;
 
 use foregather_machine::{Costs, CpuId, Nanos};
 use foregather_sim::smp::{Distribution, Eevdf, Group, Job, MachineSpec, Prices, Record, Scheduler, Stop, Study, Ties, run};
@@ -85,6 +86,11 @@ impl RecordedWork {
             TeamWork { parts: team.parts.iter().map(|part| Nanos((part.0 as f64 * by) as u64)).collect(), ..team.clone() }
         };
         Self { teams: self.teams.iter().map(scale).collect(), others: self.others.clone() }
+    }
+
+    /// Returns whether other programs want whole processors.
+    pub fn is_under_load(&self) -> bool {
+        self.others.iter().any(|(used, _)| *used >= WHOLE_LOAD)
     }
 }
 

@@ -32,8 +32,7 @@ foregather_machine::named! {
         /// libomp and Intel's runtime: a spin of `KMP_BLOCKTIME`, 200 ms, that yields if threads outnumber
         /// processors.
         Libomp = "libomp",
-        /// The same with `KMP_BLOCKTIME=0`: it still yields once before it sleeps if threads outnumber
-        /// processors.
+        /// The same with `KMP_BLOCKTIME=0`.
         LibompPassive = "libomp passive",
         /// OpenBLAS's idle servers, which yield for 2^26 cycles.
         OpenBlas = "OpenBLAS",
@@ -67,7 +66,6 @@ impl PeerModel {
         match self {
             Self::Libgomp => looks(DEFAULT_LOOKS, CROWDED_DEFAULT_LOOKS),
             Self::LibgompActive => looks(ACTIVE_LOOKS, CROWDED_ACTIVE_LOOKS),
-            Self::LibompPassive if is_crowded => Policy::YieldThenBlock(Yields(1)),
             Self::LibgompPassive | Self::LibompPassive | Self::PthreadBarrier => Policy::Block,
             // Gaps and parts are shorter than its 200 ms, so its threads do not sleep.
             Self::Libomp if is_crowded => Policy::Yield,

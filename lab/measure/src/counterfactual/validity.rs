@@ -1,5 +1,6 @@
-//! Which models of waits are good enough to be used: those whose predictions of twelve drawn situations were
-//! right on this machine (`measure teams --predict`), or, before that was measured here, on another one.
+//! Which models of waits are good enough to be used, on an idle machine and under background load: those
+//! whose predictions of drawn situations were right on this machine (`measure teams --predict`), or, before
+//! that was measured here, on another one.
 use super::PeerModel;
 use foregather_host::kept::{self, Numbers};
 
@@ -7,9 +8,18 @@ use foregather_host::kept::{self, Numbers};
 const KEPT: (&str, &str) = ("models", "foregather.models/1");
 const VALID: u64 = 1;
 const NOT_VALID: u64 = 2;
-/// Models that were valid on two virtual processors (AMD EPYC under KVM, Linux 6.18): the numbers are in this
-/// crate's README.
-const VALID_ELSEWHERE: [PeerModel; 4] = [PeerModel::Libgomp, PeerModel::LibgompActive, PeerModel::LibgompPassive, PeerModel::Own];
+/// Models that were valid on two virtual processors (AMD EPYC under KVM, Linux 6.18) while these were idle:
+/// the numbers are in this crate's README. Under load none was.
+const VALID_ELSEWHERE: [PeerModel; 8] = [
+    PeerModel::Libgomp,
+    PeerModel::LibgompActive,
+    PeerModel::LibgompPassive,
+    PeerModel::Libomp,
+    PeerModel::OpenBlas,
+    PeerModel::PthreadBarrier,
+    PeerModel::Rayon,
+    PeerModel::Own,
+];
 
 /// The verdicts on all models.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,8 +32,8 @@ impl ValidModels {
     }
 
     /// Adds a verdict, which counts from now on.
-    pub fn add(&mut self, model: PeerModel, is_valid: bool) {
-        self.0.entry(model.name().to_owned()).or_default().add(if is_valid { VALID } else { NOT_VALID });
+    pub fn add(&mut self, model: PeerModel, under_load: bool, is_valid: bool) {
+        self.0.entry(name(model, under_load)).or_default().add(if is_valid { VALID } else { NOT_VALID });
     }
 
     /// Keeps them for this machine. Where nothing can be kept, those of another machine count.
@@ -32,9 +42,15 @@ impl ValidModels {
     }
 
     /// Returns whether predictions by this model may be used.
-    pub fn allow(&self, model: PeerModel) -> bool {
-        self.0.get(model.name()).map_or(VALID_ELSEWHERE.contains(&model), |kept| kept.newest() == VALID)
+    pub fn allow(&self, model: PeerModel, under_load: bool) -> bool {
+        let elsewhere = || !under_load && VALID_ELSEWHERE.contains(&model);
+        self.0.get(&name(model, under_load)).map_or_else(elsewhere, |kept| kept.newest() == VALID)
     }
+}
+
+/// `libgomp`, or `libgomp under load`.
+pub(crate) fn name(model: PeerModel, under_load: bool) -> String {
+    format!("{}{}", model.name(), if under_load { " under load" } else { "" })
 }
 
 #[cfg(test)]
@@ -44,11 +60,11 @@ mod tests {
     #[test]
     fn a_verdict_of_this_machine_counts_more_than_one_of_another() {
         let mut models = ValidModels::default();
-        assert!(models.allow(PeerModel::Libgomp) && !models.allow(PeerModel::Rayon));
-        models.add(PeerModel::Libgomp, false);
-        models.add(PeerModel::Rayon, true);
-        assert!(!models.allow(PeerModel::Libgomp) && models.allow(PeerModel::Rayon));
-        models.add(PeerModel::Libgomp, true);
-        assert!(models.allow(PeerModel::Libgomp), "the newest one counts");
+        assert!(models.allow(PeerModel::Libgomp, false) && !models.allow(PeerModel::OpenBlas, true));
+        models.add(PeerModel::Libgomp, false, false);
+        models.add(PeerModel::OpenBlas, true, true);
+        assert!(!models.allow(PeerModel::Libgomp, false) && models.allow(PeerModel::OpenBlas, true));
+        models.add(PeerModel::Libgomp, false, true);
+        assert!(models.allow(PeerModel::Libgomp, false), "the newest one counts");
     }
 }

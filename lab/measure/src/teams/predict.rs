@@ -7,10 +7,10 @@ use super::{KIND, mean_us, typical};
 use crate::Measured;
 use crate::barriers::predict::modes::Modes;
 use crate::barriers::predict::team::Team;
-use crate::barriers::predict::{self, Prediction};
+use crate::barriers::predict::{self, LOADS, Prediction};
 use crate::barriers::rows::draw;
 use crate::calibration::Calibration;
-use crate::counterfactual::{MOST_OVERHEAD, PeerModel, TeamWork, ValidModels, look_ns};
+use crate::counterfactual::{MOST_OVERHEAD, PeerModel, TeamWork, ValidModels, look_ns, validity_name};
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::options::Teams;
 use crate::peers::Runner;
@@ -26,13 +26,13 @@ use foregather_results::progress::Progress;
 use foregather_results::row::Row;
 use foregather_results::{Level, Measurement, NoiseMeter};
 
-/// Situations of each model, and how many of them may be missed.
+/// Situations of each model on the idle machine, and under load; and how many of each may be missed.
 const SITUATIONS: usize = 12;
 const MISSES: usize = 1;
 /// The median factor of a model that may be used.
 const MEDIAN_LIMIT: f64 = 1.25;
 /// Starts of a cell, and its milliseconds.
-const USUAL: (u32, u64) = (12, 60);
+const USUAL: (u32, u64) = (8, 60);
 /// Shorter bodies than this are not drawn: there, a region's fixed costs are all that is measured.
 const LEAST_US: u32 = 10;
 /// The situation in which the fixed costs are measured.
@@ -102,12 +102,18 @@ pub(super) fn run(options: &Teams, quiet: bool) -> Result<Measured> {
     let mut notes = Vec::new();
     let cpus = affinity::allowed().len() as u32;
     let wanted = |row: &Row| row.can_be_simulated() && row.shape == WorkDistribution::Constant && row.grain_us >= LEAST_US;
-    let rows = draw(seed, SITUATIONS, cpus, wanted);
+    // One of three drawn rows has no load.
+    let drawn = draw(seed, SITUATIONS * 3, cpus, wanted);
+    let (loaded, idle): (Vec<Row>, Vec<Row>) = drawn.into_iter().partition(|row| row.hogs > 0);
+    let rows: Vec<Row> = [idle, loaded].into_iter().flat_map(|rows| rows.into_iter().take(SITUATIONS)).collect();
     let (_, costs) = prices::measure()?;
     let simulator =
         Simulator { costs, look_ns: look_ns(), likeness: Calibration::with_preemption(&costs)?, cpus, span: Nanos::from_ms(ms) };
     let modelled = modelled(options, &simulator, &mut notes)?;
-    notes.push(format!("{SITUATIONS} situations were drawn by seed {seed}: `--predict {seed}` draws them again"));
+    notes.push(format!(
+        "{SITUATIONS} situations on the idle machine and {SITUATIONS} under load were drawn by seed {seed}: `--predict {seed}` draws \
+         them again"
+    ));
     let predictions = predictions(&simulator, &modelled, &rows, (starts, quiet))?;
     let mut matrix = Matrix::new("teams --predict", rows.len() * modelled.len(), starts, Order::Random(seed), quiet);
     let mut found = Vec::new();
@@ -121,7 +127,11 @@ pub(super) fn run(options: &Teams, quiet: bool) -> Result<Measured> {
             found.extend(prediction.and_then(|prediction| prediction.against_times(&times_us)));
         }
     }
-    let verdicts: Vec<Measurement> = modelled.iter().filter_map(|of| verdict(of.model, &found)).collect();
+    let verdicts: Vec<Measurement> = modelled
+        .iter()
+        .flat_map(|of| [false, true].map(|under_load| verdict((of.model, under_load), &found)))
+        .flatten()
+        .collect();
     if meter.stop(&[]).verdict == Level::Quiet && !interrupt::requested() {
         keep(&modelled, &verdicts);
     } else {
@@ -183,24 +193,29 @@ fn predictions<'a>(
     Ok(found)
 }
 
-/// Whether a model may be used, by its predictions.
-fn verdict(model: PeerModel, predictions: &[Measurement]) -> Option<Measurement> {
-    let mine = || predictions.iter().filter(|m| m.text("waiter") == model.name());
+/// Whether a model may be used on an idle machine, or under load, by its predictions.
+fn verdict((model, under_load): (PeerModel, bool), predictions: &[Measurement]) -> Option<Measurement> {
+    let is_mine = |m: &&Measurement| m.text("waiter") == model.name() && (m.text("load") != LOADS[0]) == under_load;
+    let mine = || predictions.iter().filter(is_mine);
     let factors: Vec<f64> = mine().filter_map(|m| m.figures.get("factor").copied()).collect();
     let within = mine().filter(|m| m.number("within") == 1.0).count();
     let what = "measured and predicted time per region differ by this factor";
-    let all = Measurement::from_values(format!("{VERDICT}{}", model.name()), what, "factor", factors);
+    let all = Measurement::from_values(format!("{VERDICT}{}", validity_name(model, under_load)), what, "factor", factors);
     let is_valid = all.summary.n as usize >= SITUATIONS && within + MISSES >= SITUATIONS && all.median() <= MEDIAN_LIMIT;
-    (all.summary.n > 0)
-        .then(|| all.label("name", model.name()).figure("within", within as f64).figure("valid", f64::from(u8::from(is_valid))))
+    (all.summary.n > 0).then(|| {
+        all.label("name", validity_name(model, under_load))
+            .figure("within", within as f64)
+            .figure("valid", f64::from(u8::from(is_valid)))
+    })
 }
 
 /// Keeps verdicts for `advise` on this machine.
 fn keep(modelled: &[Modelled], verdicts: &[Measurement]) {
     let mut valid = ValidModels::load();
-    for of in modelled {
-        if let Some(verdict) = verdicts.iter().find(|m| m.text("name") == of.model.name()) {
-            valid.add(of.model, verdict.number("valid") == 1.0);
+    for (of, under_load) in modelled.iter().flat_map(|of| [(of, false), (of, true)]) {
+        let name = validity_name(of.model, under_load);
+        if let Some(verdict) = verdicts.iter().find(|m| m.text("name") == name) {
+            valid.add(of.model, under_load, verdict.number("valid") == 1.0);
         }
     }
     valid.store();
@@ -230,20 +245,20 @@ mod tests {
 
     fn prediction(factor: f64) -> Measurement {
         let m = Measurement::from_values("prediction/a/libgomp", "", "us", vec![1.0]).label("waiter", "libgomp");
-        m.figure("factor", factor).figure("within", f64::from(u8::from(factor <= PREDICTION_LIMIT)))
+        m.label("load", LOADS[0]).figure("factor", factor).figure("within", f64::from(u8::from(factor <= PREDICTION_LIMIT)))
     }
 
     #[test]
     fn a_model_is_valid_if_it_misses_one_of_twelve_and_half_are_near() {
         let verdict_of = |factors: &[f64]| {
             let all: Vec<Measurement> = factors.iter().map(|&factor| prediction(factor)).collect();
-            verdict(PeerModel::Libgomp, &all).map(|m| m.number("valid"))
+            verdict((PeerModel::Libgomp, false), &all).map(|m| m.number("valid"))
         };
         let with = |misses: usize, factor: f64| [vec![9.0; misses], vec![factor; SITUATIONS - misses]].concat();
         assert_eq!([with(0, 1.25), with(1, 1.1)].map(|all| verdict_of(&all)), [Some(1.0); 2]);
         assert_eq!([with(2, 1.1), with(0, 1.3), vec![1.0; 11]].map(|all| verdict_of(&all)), [Some(0.0); 3]);
-        assert_eq!((verdict_of(&[]), verdict(PeerModel::Rayon, &[prediction(1.0)])), (None, None));
-        let text = text(&[prediction(1.2), verdict(PeerModel::Libgomp, &[prediction(1.2)]).unwrap()]);
+        assert_eq!((verdict_of(&[]), verdict((PeerModel::Libgomp, true), &[prediction(1.0)])), (None, None));
+        let text = text(&[prediction(1.2), verdict((PeerModel::Libgomp, false), &[prediction(1.2)]).unwrap()]);
         assert!(text.ends_with("libgomp: 1 of 1 within a factor of 1.5, median 1.2: not valid here\n"), "{text}");
     }
 

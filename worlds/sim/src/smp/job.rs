@@ -22,8 +22,8 @@ pub struct Job {
     /// What its threads do, if it is a list of events: of such a job nothing but threads, nice, slice, group,
     /// pins and start counts beside it.
     pub program: Option<Arc<ThreadProgram>>,
-    /// If its threads are a leader and workers: how long the leader computes before each region. `barriers` is
-    /// then the number of regions. At the end of a region the leader waits for all workers, and no worker
+    /// If its threads are a leader and workers: how long the leader computes before each region. `barriers`
+    /// is then the number of regions. At the end of a region the leader waits for all workers, and no worker
     /// waits.
     pub gap: Option<Distribution>,
     /// How long its threads compute between two meetings or two critical sections; of load, before each rest.

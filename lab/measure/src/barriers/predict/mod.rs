@@ -157,7 +157,7 @@ impl<'a> Prediction<'a> {
 }
 
 /// What a row is called that has neither hogs nor a quota, and what one is called that has.
-const LOADS: [&str; 2] = ["alone", "hogs or quota"];
+pub(crate) const LOADS: [&str; 2] = ["alone", "hogs or quota"];
 
 /// Returns the name of a row's load: whether it has busy processes or a quota.
 fn load(row: &Row) -> &'static str {
