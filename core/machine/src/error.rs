@@ -340,14 +340,11 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Poisoned { by: Some(by) } => {
-                write!(
-                    f,
-                    "rank {by} has failed, panicked or left early, so the others cannot continue: restart without it"
-                )
+                write!(f, "rank {by} has failed, panicked or left early, so the others cannot continue: restart without it")
             }
-            Self::Poisoned { by: None } => f.write_str(
-                "a member has failed, panicked or left early, so the others cannot continue: restart without it",
-            ),
+            Self::Poisoned { by: None } => {
+                f.write_str("a member has failed, panicked or left early, so the others cannot continue: restart without it")
+            }
             Self::PoisonedLock { by } => {
                 write!(f, "rank {by} panicked while it held this lock, so it stays locked: create a new one")
             }

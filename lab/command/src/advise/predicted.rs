@@ -466,11 +466,11 @@ mod tests {
         let by = |valid: &ValidModels| predict_by(valid, &Advise::default(), &spinning(), &MACHINE, true);
         let found = by(&valid);
         assert_eq!(found.notes, ["the model of libgomp passive is not validated here"]);
-        assert!(found.ways.len() > 1 && found.ways.iter().all(|way| way.runtime != "libgomp passive"), "{found:?}");
+        assert!(found.variants.len() > 1 && found.variants.iter().all(|way| way.runtime != "libgomp passive"), "{found:?}");
         valid.add(PeerModel::LibgompActive, false, false);
         let found = by(&valid);
         assert_eq!(found.notes, ["the model of libgomp active is not validated here"]);
-        assert!(found.ways.is_empty(), "{found:?}");
+        assert!(found.variants.is_empty(), "{found:?}");
     }
 
     #[test]
