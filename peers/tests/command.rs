@@ -115,9 +115,10 @@ fn the_list_names_all_and_says_how_to_get_what_is_missing() {
 
 #[test]
 fn the_lists_of_teams_and_of_blas_say_how_to_get_what_is_missing() {
-    let teams: Vec<_> = ["rayon-broadcast", "rayon-join", "fork-union"].iter().chain(&NAMES[3..]).copied().collect();
+    let others = ["rayon-broadcast", "rayon-join", "rayon-install", "fork-union", "openblas", "pthread"];
+    let teams: Vec<_> = others.iter().chain(&NAMES[3..]).copied().collect();
     describes(&list("list-teams"), &teams);
-    assert_eq!(here("list-teams")[..2], teams[..2], "rayon is built in");
+    assert_eq!(here("list-teams")[..3], teams[..3], "rayon is built in");
     describes(&list("list-blas"), &["drop-in", "openblas", "openblas-wheel", "blis", "mkl", "libxsmm", "blasfeo"]);
 }
 
