@@ -1,7 +1,7 @@
 //! Predicted against measured: the teams of the matrix in the simulator of processors, with this machine's
 //! prices, beside their times here.
 //!
-//! [`team`]: a row of the matrix as a simulation, and where its threads begin. `modes`: the one or two
+//! `team`: a row of the matrix as a simulation, and where its threads begin. `modes`: the one or two
 //! states in which a team may settle, and the share of starts in each.
 //!
 //! Predictions are made before anything is measured.
