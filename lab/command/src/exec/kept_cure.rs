@@ -241,7 +241,8 @@ fn shape(word: &str) -> String {
     match word {
         _ if word.parse::<f64>().is_ok() => "number".to_owned(),
         _ if word.starts_with('-') => word.split('=').next().unwrap_or(word).to_owned(),
-        _ if Path::new(word).exists() => "path".to_owned(),
+        // An output file need not exist before the first run.
+        _ if word.contains('/') || Path::new(word).extension().is_some() || Path::new(word).exists() => "path".to_owned(),
         _ => {
             let mut hash = DefaultHasher::new();
             hash.write(word.as_bytes());
@@ -414,5 +415,6 @@ mod tests {
         assert_eq!([0, 951_782_400, 1_795_824_000].map(date), ["1970-01-01", "2000-02-29", "2026-11-28"]);
         assert_eq!(["3", "-n", "--size=9", "/"].map(shape), ["number", "-n", "--size", "path"]);
         assert!(shape("solve") != shape("check") && !shape("solve").contains("solve"));
+        assert_eq!(["no/such/folder", "not-there.png", "."].map(shape), ["path"; 3], "an output may be new");
     }
 }
