@@ -67,7 +67,7 @@ impl<E: Into<anyhow::Error>> From<E> for ChoreError {
     }
 }
 
-/// Does a chore with these arguments. Is all well?
+/// Does a chore with these arguments. Returns whether all is well.
 type Chore = fn(&[&str]) -> Result<bool, ChoreError>;
 
 /// All chores: name, help, and the function that does it. A chore without help here is a program of its own.

@@ -1,4 +1,4 @@
-//! `cargo xtask semver REVISION`: has the library that users depend on kept its promises since a revision?
+//! `cargo xtask semver REVISION`: checks that the library's interface is compatible with a revision's.
 use crate::ChoreError;
 use anyhow::Context;
 use std::process::{Command, Stdio};

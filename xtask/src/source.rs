@@ -12,7 +12,7 @@ pub(crate) struct Source<'a> {
     pub(crate) text: &'a str,
     pub(crate) tokens: TokenStream,
     pub(crate) file: syn::File,
-    /// Is it compiled for tests, benches or examples only?
+    /// Whether it is compiled for tests, benches or examples only.
     pub(crate) test: bool,
 }
 

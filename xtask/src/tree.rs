@@ -53,7 +53,7 @@ impl Tree {
         self.0.get(path)?.as_deref()
     }
 
-    /// Is there such a file or directory?
+    /// Returns whether there is such a file or directory.
     pub(crate) fn holds(&self, path: &str) -> bool {
         let inside = format!("{path}/");
         path.is_empty() || self.0.contains_key(path) || self.0.keys().any(|key| key.starts_with(&inside))

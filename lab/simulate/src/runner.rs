@@ -52,7 +52,7 @@ impl Ran {
 pub struct Running {
     /// How many simulations run at the same time; 0: as many as there are processors for.
     pub workers: u32,
-    /// Is no progress written to standard error?
+    /// Whether no progress is written to standard error.
     pub quiet: bool,
 }
 

@@ -47,7 +47,7 @@ impl Mutants {
         self.mutant.iter().map(Spanned::get_ref)
     }
 
-    /// Does this mutant say that this claim notices it?
+    /// Returns whether this mutant says that this claim notices it.
     pub(super) fn touches(&self, name: &str, paper: &str, claim: &str) -> bool {
         self.iter().any(|mutant| mutant.name == name && mutant.paper == paper && mutant.reacts.iter().any(|id| id == claim))
     }

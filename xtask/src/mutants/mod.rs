@@ -1,5 +1,5 @@
-//! Do the verdicts notice? One constant or rule is changed at a time, in a copy of the workspace, and the
-//! experiments that must see it are run with and without.
+//! Checks that verdicts notice changes: one constant or rule is changed at a time, in a copy of the workspace,
+//! and the experiments that must see it are run with and without.
 //!
 //! `claims` reads what is changed; [`copy`] builds it.
 mod copy;
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool, ChoreError> {
     Ok(answer(&Ask::parse(arguments).ok_or_else(usage)?)?)
 }
 
-/// Is every mutant noticed where it must be?
+/// Runs mutants. Returns whether every claim that names one notices it.
 fn answer(ask: &Ask) -> Result<bool> {
     let tree = Tree::of_workspace()?;
     let all = Mutants::of(&tree).map_err(|violation| anyhow!("{violation}"))?;

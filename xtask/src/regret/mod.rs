@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool, ChoreError> {
     Ok(answer(&Ask::parse(arguments).ok_or_else(usage)?)?)
 }
 
-/// Is all well?
+/// Returns whether all is well.
 fn answer(ask: &Ask) -> Result<bool> {
     match ask {
         Ask::Store { baseline, results, waiters } => {
@@ -182,7 +182,7 @@ impl Held<'_> {
         self.rows.len()
     }
 
-    /// Did any row become worse?
+    /// Returns whether any row became worse.
     pub(super) fn is_worse(&self) -> bool {
         self.rows.iter().any(|(mark, ..)| *mark == Mark::Worse)
     }

@@ -83,8 +83,8 @@ fn named<'a>(tree: &'a Tree, violations: &mut Vec<Violation>) -> BTreeMap<String
     races
 }
 
-/// The number of the race that a line names: `7` of `7. **Name.**`, `T7` of `- **T7. Name.**`; and does its
-/// name end as it should?
+/// The number of the race that a line names: `7` of `7. **Name.**`, `T7` of `- **T7. Name.**`; and whether
+/// its name ends as it should.
 fn number(line: &str) -> Option<(&str, bool)> {
     let line = line.trim_start();
     let (number, bold, letters) = match line.strip_prefix("- **") {

@@ -55,12 +55,12 @@ impl DecisionKind {
         }
     }
 
-    /// Is it a switch?
+    /// Returns whether it is a switch.
     pub(super) const fn is_next(self) -> bool {
         matches!(self, Self::NextAtSleep | Self::NextAtWakeup | Self::NextAtTick | Self::NextAfterOthers)
     }
 
-    /// Is it a thread that goes on?
+    /// Returns whether it is a thread that continues.
     pub(super) const fn is_stay(self) -> bool {
         matches!(self, Self::StayAtWakeup | Self::StayAtTick)
     }
@@ -316,7 +316,7 @@ impl Judge<'_> {
     }
 }
 
-/// Would a few microseconds make the kernel's choice that of the rules?
+/// Returns whether a few microseconds would make the kernel's choice that of the rules.
 fn are_close(views: [Option<QueuedThread>; 2]) -> bool {
     let [Some(theirs), Some(ours)] = views else { return false };
     let becomes_eligible = (-CLOSE_NS..0).contains(&theirs.lag);

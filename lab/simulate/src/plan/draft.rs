@@ -40,7 +40,7 @@ impl PlanDraft {
         self.answers.iter().map(|(name, _)| *name)
     }
 
-    /// Are there none?
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }

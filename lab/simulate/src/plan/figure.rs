@@ -30,7 +30,7 @@ const REGRET: &str = "regret";
 
 /// What a plan's figure shows.
 pub(crate) struct Figure {
-    /// Is it a heat map (rows by columns), or curves (series over x)?
+    /// Returns whether it is a heat map (rows by columns), not curves (series over x).
     pub(crate) heat: bool,
     /// The names of what varies along it: x or columns.
     pub(crate) along: Vec<String>,

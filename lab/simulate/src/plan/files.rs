@@ -32,7 +32,7 @@ impl Files {
         *self.machine.get_or_init(|| costs::load().ok().flatten().map(|kept| kept.costs))
     }
 
-    /// Did a study need the costs kept for this machine?
+    /// Whether a study needed the costs kept for this machine.
     pub(super) fn asked_for_costs(&self) -> bool {
         self.machine.get().is_some()
     }

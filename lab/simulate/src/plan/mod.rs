@@ -75,7 +75,7 @@ const DRAFT: &str = "job";
 pub struct Ask {
     /// Where its relative paths begin.
     pub folder: PathBuf,
-    /// Is it read with the changes of its `[full]`?
+    /// Whether it is read with the changes of its `[full]`.
     pub full: bool,
     /// This is added to every seed.
     pub seed_offset: u64,
@@ -216,7 +216,7 @@ impl Plan {
         stem(&self.file)
     }
 
-    /// Is it about nodes that exchange messages, not about processors?
+    /// Returns whether it is about nodes that exchange messages, not about processors.
     pub fn is_network(&self) -> bool {
         self.root.get("network").is_some()
     }

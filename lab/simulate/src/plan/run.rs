@@ -29,7 +29,7 @@ pub(super) struct RunSection {
     pub(super) limit: Nanos,
     pub(super) shuffled: bool,
     pub(super) seeds: Vec<u64>,
-    /// Is a job of more threads than processors an error?
+    /// Whether a job of more threads than processors is an error.
     pub(super) forbid_oversize: bool,
 }
 
