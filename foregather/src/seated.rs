@@ -80,7 +80,7 @@ impl<H> RankHandle<H> {
         ranks.into_iter().map(|rank| (rank, self.seats.process(rank))).collect()
     }
 
-    /// The rank for which a wait was that has timed out, with its process.
+    /// Returns the rank that a timed-out wait was for, with its process.
     pub(crate) fn awaited(&self, error: &Error) -> Vec<(u32, Option<u32>)> {
         match *error.cause() {
             Cause::TimedOut { peer, .. } => self.with_processes(peer),

@@ -130,11 +130,11 @@ impl SharedMember {
         block_on(self.0.own()?.wait_for(span))
     }
 
-    /// The members that have not arrived at the barrier where this one waits, each with the number of its
-    /// process if one has taken its rank.
+    /// Returns the members that have not arrived at the barrier where this one waits, each with the process ID
+    /// of its holder if its rank is taken.
     ///
     /// # Errors
-    /// In a child of a fork of the process that took this rank.
+    /// If this is a forked child of the process that took this rank.
     pub fn missing(&mut self) -> Result<Vec<(u32, Option<u32>)>, Error> {
         let ranks = self.0.own()?.missing();
         Ok(self.0.with_processes(ranks))
@@ -143,7 +143,7 @@ impl SharedMember {
     /// Returns the statistics of this member's waits.
     ///
     /// # Errors
-    /// In a child of a fork of the process that took this rank.
+    /// If this is a forked child of the process that took this rank.
     pub fn account(&mut self) -> Result<Arc<Account>, Error> {
         self.0.own().map(|member| member.account().clone())
     }

@@ -115,7 +115,7 @@ impl Reader {
         self.0.fail();
     }
 
-    /// The end for which a timed-out call waited, with the number of its process if one has taken it.
+    /// Returns the rank that a timed-out call waited for, with the process ID of its holder if it is taken.
     #[must_use]
     pub fn awaited(&self, error: &Error) -> Vec<(u32, Option<u32>)> {
         self.0.awaited(error)
