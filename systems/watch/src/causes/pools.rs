@@ -29,7 +29,7 @@ pub(super) fn crowded(seen: &Observation) -> Option<NamedCause> {
         super::processors::seconds(spent.ready)
     );
     let (cause, certainty, verdict, remedy) =
-        processes(seen, siblings).or_else(|| nested(seen)).or_else(|| two_pools(seen)).unwrap_or_else(|| one_pool(seen));
+        processes(seen, siblings).or_else(|| nested(seen)).or_else(|| two_pools(seen)).or_else(|| one_pool(seen))?;
     Some(NamedCause { cause, certainty, explains, verdict, evidence, remedy })
 }
 
@@ -123,16 +123,21 @@ fn two_pools(seen: &Observation) -> Option<PoolVerdict> {
     })
 }
 
-fn one_pool(seen: &Observation) -> PoolVerdict {
-    let (count, processors) = (seen.busy().count(), seen.processors());
+/// `None` if threads that sleep most of the time were ready at once, as many are that are started or woken
+/// together: they are no pool that is too large.
+fn one_pool(seen: &Observation) -> Option<PoolVerdict> {
+    let (count, processors) = (seen.busy().count() as u32, seen.processors());
+    if count.max(seen.episodes.members) <= processors {
+        return None;
+    }
     let certainty = if seen.has_records() { Certainty::Sure } else { Certainty::Likely };
     let plural = if processors == 1 { "processor" } else { "processors" };
-    (
+    Some((
         WaitCause::LargePool,
         certainty,
         format!("{count} busy threads share {processors} {plural}"),
         cures::threads(seen, processors),
-    )
+    ))
 }
 
 fn recorded(seen: &Observation) -> impl Iterator<Item = (&ThreadAccount, &foregather_host::watched::page::RecordedThread)> {

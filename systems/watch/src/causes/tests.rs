@@ -163,6 +163,15 @@ fn a_team_larger_than_its_processors_is_a_large_pool_even_if_its_members_sleep_a
 }
 
 #[test]
+fn many_threads_that_sleep_nearly_always_are_no_large_pool() {
+    let awake = |thread| actor(thread, 10, 90, ThreadActivity::Own);
+    let all: Vec<_> = (1..=40).map(awake).collect();
+    let seen = watched(&all);
+    assert!(seen.demand() > 3.0 && seen.busy().count() == 0, "{} {}", seen.demand(), seen.busy().count());
+    assert!(judge(&seen).iter().all(|found| found.cause != WaitCause::LargePool));
+}
+
+#[test]
 fn processes_of_one_program_are_counted_together() {
     let other = |thread, process| PlantedThread { process, ..actor(thread, 500, 500, ThreadActivity::Part) };
     let mut seen = watched(&[other(1, 1), other(2, 1), other(3, 9), other(4, 9)]);
