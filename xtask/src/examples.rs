@@ -66,6 +66,8 @@ fn try_one(root: &Path, program: &Path, name: &str) -> Result<()> {
         .args(["run", "--quiet"])
         .current_dir(&place)
         .env("CARGO_TARGET_DIR", root.join("target/examples/target"))
+        // No debugger steps through them.
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .status()?;
     if status.success() { Ok(()) } else { bail!("{status}") }
 }
