@@ -130,8 +130,8 @@ impl SharedMember {
         block_on(self.0.own()?.wait_for(span))
     }
 
-    /// Returns the members that have not arrived at the barrier where this one waits, each with the process ID
-    /// of its holder if its rank is taken.
+    /// Returns the members that have not arrived at the barrier where this one waits, each with the process
+    /// ID of its holder if its rank is taken.
     ///
     /// # Errors
     /// If this is a forked child of the process that took this rank.

@@ -1,5 +1,5 @@
-//! Checks that verdicts notice changes: one constant or rule is changed at a time, in a copy of the workspace,
-//! and the experiments that must see it are run with and without.
+//! Checks that verdicts notice changes: one constant or rule is changed at a time, in a copy of the
+//! workspace, and the experiments that must see it are run with and without.
 //!
 //! `claims` reads what is changed; [`copy`] builds it.
 mod copy;
