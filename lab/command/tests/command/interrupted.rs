@@ -69,7 +69,8 @@ fn a_comparison_that_is_interrupted_keeps_its_complete_pairs() {
     let mut command = foregather(&["exec", "--library", &crate::exec::harmless(), "--compare", "1000", "--output"]);
     command.arg(&kept).args(["--", "sh", "-c", &script]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    wait_until(|| std::fs::read_to_string(&count).is_ok_and(|runs| runs.lines().count() >= 12));
+    // A pair to warm up, five pairs, and one run more: a run is counted before it has ended.
+    wait_until(|| std::fs::read_to_string(&count).is_ok_and(|runs| runs.lines().count() >= 13));
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
