@@ -164,7 +164,8 @@ fn a_team_larger_than_its_processors_is_a_large_pool_even_if_its_members_sleep_a
 
 #[test]
 fn many_threads_that_sleep_nearly_always_are_no_large_pool() {
-    let awake = |thread| actor(thread, 10, 90, ThreadActivity::Own);
+    let sleeping = TaskState::Sleeping;
+    let awake = |thread| PlantedThread { state: sleeping, ..actor(thread, 10, 90, ThreadActivity::Own) };
     let all: Vec<_> = (1..=40).map(awake).collect();
     let seen = watched(&all);
     assert!(seen.demand() > 3.0 && seen.busy().count() == 0, "{} {}", seen.demand(), seen.busy().count());
