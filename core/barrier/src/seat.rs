@@ -76,8 +76,8 @@ impl<C: Cpu> Seat<C> {
         self.waiter.account()
     }
 
-    /// Returns whether the thread of slot `rank` has missed so many episodes before episode `now` that
-    /// another thread may take the slot.
+    /// Returns whether the thread of slot `rank` has missed at least `IDLE_MEETINGS` episodes before episode
+    /// `now`: then another thread may take the slot.
     pub fn is_idle(cpu: &C, roster: Roster<'_, C>, rank: Rank, now: u64) -> bool {
         let missed = (now as u32).wrapping_sub(cpu.load(roster.arrived(rank))) & VALUE_MASK;
         (IDLE_MEETINGS..VALUE_MASK / 2).contains(&missed)

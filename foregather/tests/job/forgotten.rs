@@ -52,7 +52,7 @@ fn express(messenger: &Messenger<Lane<Thread>>) -> Result<u8, Error> {
 }
 
 /// Nothing of a message is exposed before its end, so a message that is leaked before its end exposes
-/// nothing, whatever its pieces are. Its receiver waits in vain, and gets an error.
+/// nothing, whatever its pieces are. Its receiver gets an error.
 #[test]
 fn a_forgotten_message_exposes_nothing() {
     let sends = |messenger: &Messenger<Lane<Thread>>, buffer: &mut [u8]| {

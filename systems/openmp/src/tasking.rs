@@ -33,7 +33,7 @@ fn is_cancelled(group: Option<&ThreadGroup>) -> bool {
             || here::with_member(|member| member.region_is_cancelled()) == Some(true))
 }
 
-/// Returns whether the member has so many ready tasks that it runs the next one at once.
+/// Returns whether the member has enough ready tasks: then it runs the next one immediately.
 fn is_full(team: &ThreadTeam, rank: Rank) -> bool {
     team.ready(rank) >= if depth() < DEEP { MANY } else { MOST_WAITING }
 }

@@ -11,7 +11,7 @@ use foregather_machine::{Nanos, ThreadId, reached};
 /// check takes 1 to 2 us.
 const MOST_ASKED: usize = 4;
 
-/// Yields that kept returning at once are in vain after this many spin bounds.
+/// Yields that keep returning at once count as useless after this many spin bounds.
 const IN_VAIN: u64 = 2;
 
 impl Strategy for AdaptiveState {

@@ -1,5 +1,5 @@
 //! What a fork and a join cost: our team, Rust's scoped threads, rayon and OpenMP, in turn, in processes of
-//! their own, with bodies of several lengths and beside hogs. `predict`: the same by the models of their
+//! their own, with bodies of several lengths and under load. `predict`: the same by the models of their
 //! waits.
 mod predict;
 

@@ -3,7 +3,7 @@
 //!
 //! A run of ranks that share a processor here can thus show how long it would have taken on separate hosts of
 //! 1999, or on other networks. A replayed thread makes the same accesses in the same order, and computes in
-//! between for the recorded time times a factor; whether an access faults is determined anew. The replay does
+//! between for the recorded time times a factor; whether an access faults is simulated. The replay does
 //! not know how a program would have behaved if others had been faster (which thread took which tour). It
 //! also lacks accesses that were not recorded because the minipage was still present.
 //!

@@ -130,7 +130,7 @@ impl<'a> Prediction<'a> {
         self.against_times(&measured_us)
     }
 
-    /// It beside the times of measured starts; `None` of none.
+    /// Compares it with the times of measured starts. `None` if there are none.
     pub(crate) fn against_times(&self, measured_us: &[f64]) -> Option<Measurement> {
         let (row, waiter) = (self.row.name(), self.waiter);
         let slow_share = |modes: &Modes| modes.slow.map_or(0.0, |slow| slow.share);
