@@ -113,6 +113,16 @@ pub(crate) fn sleeping(seen: &Observation) -> Remedy {
     Remedy { command, step: "let waiting threads sleep instead of spinning".to_owned(), rounding: Rounding::SameBits }
 }
 
+/// Threads that spin for this part of the time of all threads take processors from those that work.
+const SPINS: f64 = 0.08;
+
+/// Threads that wait asleep, if spins take processors and a setting ends them.
+pub(crate) fn without_spins(seen: &Observation) -> Option<Remedy> {
+    let spent = seen.spent();
+    let spins = (spent.spun + spent.idle_spun).0 as f64 > spent.total().0 as f64 * SPINS;
+    Some(sleeping(seen)).filter(|remedy| spins && remedy.command.is_some())
+}
+
 /// Workers of one pool that sleep without work: a setting of that runtime, if it has one.
 pub(crate) fn sleeping_pool(seen: &Observation, runtime: Option<&str>, pool: &str) -> Remedy {
     // Its servers yield between calls.

@@ -3,8 +3,8 @@ use super::processors::seconds;
 use super::sampled::mostly;
 use super::{Certainty, NamedCause, WaitCause};
 use crate::{Observation, TimeSplit, cures};
-use foregather_host::watched::page::{RecordedThread, ThreadActivity};
-use foregather_machine::Nanos;
+use foregather_host::watched::page::{KnownWork, RecordedThread, ThreadActivity};
+use foregather_machine::{Nanos, ThreadId};
 
 /// How late members spent the time in which others waited for them.
 fn held_up(seen: &Observation) -> TimeSplit {
@@ -74,6 +74,25 @@ pub(super) fn convoy(seen: &Observation) -> Option<NamedCause> {
     })
 }
 
+/// Returns whether the parts of a thread take more processor time than those of its partners. `None` if too few
+/// of them are known.
+fn has_more_work(seen: &Observation, thread: ThreadId) -> Option<bool> {
+    let process = seen.ledger.threads.get(&thread)?.last.process;
+    let of_process = recorded(seen).filter(|record| record.process == process);
+    let (mut own, mut partners) = (KnownWork::default(), KnownWork::default());
+    for record in of_process {
+        let work = if record.thread == thread { &mut own } else { &mut partners };
+        work.known += record.part_work.known;
+        work.known_ns += record.part_work.known_ns;
+    }
+    let mean = |work: KnownWork| (work.known >= KNOWN).then(|| work.known_ns as f64 / work.known as f64);
+    Some(mean(own)? > mean(partners)? * MORE)
+}
+
+/// Parts whose processor time is known, at least, before work is compared; and by how much it is more.
+const KNOWN: u64 = 20;
+const MORE: f64 = 1.05;
+
 pub(super) fn late(seen: &Observation) -> Option<NamedCause> {
     let (held_up, spent) = (held_up(seen), seen.spent());
     let episodes = &seen.episodes;
@@ -81,6 +100,10 @@ pub(super) fn late(seen: &Observation) -> Option<NamedCause> {
     let waits = (spent.late + spent.spun).min(episodes.waited);
     let explains = part(waits, held_up.ran, held_up.total());
     let is_same = share >= (1.5 / f64::from(episodes.members.max(1))).max(0.6);
+    // Something else makes a thread late that has no more work.
+    if is_same && has_more_work(seen, last) == Some(false) {
+        return None;
+    }
     let name = seen.ledger.threads.get(&last).and_then(|account| account.facts.as_ref()).map(|facts| facts.name.clone());
     let shorter = seen.per_elapsed(episodes.lead).min(1.0) * 100.0;
     let verdict = if is_same {

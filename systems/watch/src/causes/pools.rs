@@ -6,8 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A pool that wants less than this many processors at the same time as others does not disturb them.
 const COUNTS: f64 = 0.3;
-/// Pools that spin for this part of the time of all threads are in each other's way by that.
-const SPINS: f64 = 0.08;
 
 /// The one cause of more busy threads than processors that fits best.
 pub(super) fn crowded(seen: &Observation) -> Option<NamedCause> {
@@ -110,15 +108,12 @@ fn two_pools(seen: &Observation) -> Option<PoolVerdict> {
             format!("{} ({threads}{})", seen.pool_name(pool), super::sampled::spinning(seen, pool))
         };
         let named: Vec<String> = busy.iter().map(named).collect();
-        let spent = seen.spent();
-        let spins = (spent.spun + spent.idle_spun).0 as f64 > spent.total().0 as f64 * SPINS;
-        // Pools that sleep do not take processors from each other.
-        let sleeping = Some(cures::sleeping(seen)).filter(|remedy| spins && remedy.command.is_some());
         (
             WaitCause::TwoPools,
             Certainty::Sure,
             format!("{} pools want processors at once: {}", busy.len(), named.join(", ")),
-            sleeping.unwrap_or_else(|| cures::one_pool(seen, seen.processors())),
+            // Pools that sleep do not take processors from each other.
+            cures::without_spins(seen).unwrap_or_else(|| cures::one_pool(seen, seen.processors())),
         )
     })
 }

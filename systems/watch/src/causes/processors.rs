@@ -104,15 +104,27 @@ pub(super) fn other_program(seen: &Observation) -> Option<NamedCause> {
         ),
         None => (Certainty::Likely, format!("programs that are not visible here use {foreign:.1} processors"), waits, None),
     };
-    let step = "stop the other program, or start it with nice -n 19".to_owned();
     (foreign >= 0.1 && fits).then(|| NamedCause {
         cause: WaitCause::OtherProgram,
         certainty,
         explains: Nanos(((spent.ready + held_up).0 as f64 * share) as u64),
         verdict,
         evidence,
-        remedy: Remedy { command, step, rounding: Rounding::SameBits },
+        remedy: beside(seen, command),
     })
+}
+
+/// What helps beside another program: if threads spin, that they sleep instead, which needs no rights over the
+/// other program; else a command that slows it down.
+fn beside(seen: &Observation, slower: Option<String>) -> Remedy {
+    let stop = "stop the other program, or start it with nice -n 19";
+    match cures::without_spins(seen) {
+        Some(sleeping) => {
+            let renice = slower.map_or(String::new(), |command| format!(" ({command})"));
+            Remedy { step: format!("{}, or {stop}{renice}", sleeping.step), ..sleeping }
+        }
+        None => Remedy { command: slower, step: stop.to_owned(), rounding: Rounding::SameBits },
+    }
 }
 
 /// The processes of another program, all together.

@@ -2,7 +2,7 @@
 use super::*;
 use crate::{SampledFunction, cures};
 use foregather_host::cgroup::Throttling;
-use foregather_host::watched::page::{ActivityCounts, ActivityTimes, Creations, RecordedThread, ThreadActivity};
+use foregather_host::watched::page::{ActivityCounts, ActivityTimes, Creations, KnownWork, RecordedThread, ThreadActivity};
 use foregather_host::watched::program::ProgramFacts;
 use foregather_host::watched::surroundings::Competitor;
 use foregather_host::watched::task::{SystemCall, TaskFacts, TaskReading, TaskState};
@@ -238,8 +238,29 @@ fn another_program_is_named_if_threads_wait_for_its_processor() {
     seen.competitors = vec![competitor(77, "cc1", 1_500)];
     assert_eq!(first(&seen), Some((WaitCause::OtherProgram, Certainty::Sure)));
     assert!(judge(&seen)[0].verdict.contains("cc1 (process 77)"));
+    let remedy = |seen: &Observation| judge(seen)[0].remedy.clone();
+    assert_eq!(remedy(&seen).command.as_deref(), Some("OMP_WAIT_POLICY=passive ./sum"));
+    assert!(remedy(&seen).step.ends_with("nice -n 19 (renice -n 19 -p 77)"), "{}", remedy(&seen).step);
+    seen.programs[0].runtimes.clear();
+    assert_eq!(remedy(&seen).command.as_deref(), Some("renice -n 19 -p 77"), "no setting lets these threads sleep");
     seen.competitors[0].cpu = Nanos::from_ms(60);
     assert_eq!(first(&seen), None, "it hardly ran");
+}
+
+#[test]
+fn a_thread_that_is_late_with_no_more_work_has_another_cause() {
+    let actors = [actor(1, 0, 0, ThreadActivity::Arrived), actor(2, 1_000, 0, ThreadActivity::Part)];
+    let mut seen = with_episodes(watched(&actors), 2, 3_000, 500);
+    let mut known = |thread: ThreadId, known_ns: u64| {
+        let record = seen.ledger.threads.get_mut(&thread).unwrap().recorded.as_mut().unwrap();
+        record.part_work = KnownWork { stretches: 100, known: 50, known_ns };
+    };
+    known(1, 50_000_000);
+    known(2, 51_000_000);
+    assert_eq!(first(&seen), None);
+    let record = seen.ledger.threads.get_mut(&2).unwrap().recorded.as_mut().unwrap();
+    record.part_work.known_ns = 60_000_000;
+    assert_eq!(first(&seen), Some((WaitCause::LateThread, Certainty::Sure)));
 }
 
 #[test]
