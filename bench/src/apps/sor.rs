@@ -1,6 +1,5 @@
 //! SOR: red-black relaxation of a grid by the mean of the four neighbours, the simplest program with
-//! neighbours: each thread has a block of rows, and needs of the others only the row before and the row
-//! behind it (Itzkovitz & Schuster 1999, table 2).
+//! neighbours: each thread has a block of rows, and needs from the others only the rows before and after it (Itzkovitz & Schuster 1999, table 2).
 //!
 //! The problem is Laplace's with a known solution: the border holds `column / last column`, which is
 //! harmonic, so the interior, 0 at first, tends to it. The factor of over-relaxation is 1: the plain mean.
@@ -85,8 +84,8 @@ impl Sor {
         sum
     }
 
-    /// The number of even columns: their cells come first in a row of the shared grid, those of the odd ones
-    /// behind them. So the cells that a half iteration reads lie together, and those it writes, and no cell
+    /// The number of even columns: their cells come first in a row of the shared grid, followed by those of the
+    /// odd columns. So the cells that a half iteration reads lie together, and those it writes, and no cell
     /// is touched by two threads.
     const fn evens(&self) -> usize {
         self.columns.div_ceil(2)
@@ -99,13 +98,13 @@ impl Sor {
     }
 
     /// Reorders cells from columns to the shared grid.
-    fn parted(&self, rows: &[f32]) -> Vec<f32> {
+    fn split_by_parity(&self, rows: &[f32]) -> Vec<f32> {
         let row = |row: &[f32]| [0, 1].map(|parity| row.iter().skip(parity).step_by(2).copied().collect::<Vec<_>>()).concat();
         rows.chunks_exact(self.columns).flat_map(row).collect()
     }
 
     /// Reorders cells from the shared grid to columns.
-    fn mingled(&self, rows: &[f32]) -> Vec<f32> {
+    fn joined_columns(&self, rows: &[f32]) -> Vec<f32> {
         let evens = self.evens();
         let cell = |row: &[f32], column: usize| row[column % 2 * evens + column / 2];
         rows.chunks_exact(self.columns).flat_map(|row| (0..self.columns).map(move |column| cell(row, column))).collect()
@@ -162,7 +161,7 @@ impl App for Sor {
 
     fn run<F: Fabric>(&self, thread: &Thread<'_, F>, grid: &Self::Shared) -> Result<Self::Output, Error> {
         let mine = thread.share(self.rows);
-        grid.store(mine.start * self.columns, &self.parted(&self.started(mine.clone())));
+        grid.store(mine.start * self.columns, &self.split_by_parity(&self.started(mine.clone())));
         thread.barrier()?;
         for iteration in 0..self.iterations {
             self.relax(grid, &mine, 0);
@@ -173,7 +172,7 @@ impl App for Sor {
         }
         let mut rows = vec![0.0; mine.len() * self.columns];
         grid.load(mine.start * self.columns, &mut rows);
-        Ok(self.mingled(&rows))
+        Ok(self.joined_columns(&rows))
     }
 
     fn validate(&self, outputs: &[Self::Output]) -> Result<String, String> {

@@ -191,7 +191,7 @@ impl Tsp {
     /// The program without a pool: the length of a shortest tour.
     pub fn sequential(&self) -> u32 {
         let (search, shortest) = (self.search(), Alone(Cell::new(u32::MAX)));
-        search.finish(&Tour::begin(&self.cities), &shortest).expect("nobody else is concerned");
+        search.finish(&Tour::begin(&self.cities), &shortest).expect("no other thread takes part");
         search.length(shortest.length())
     }
 

@@ -1,5 +1,5 @@
-//! Programs over messengers, made and left as by a user: a mistake ends in an error or, after half a minute,
-//! in a passed deadline.
+//! Programs over messengers, which are created and left as by a user. A fault ends in an error or, after 30 s,
+//! in a timeout.
 use super::Program;
 use super::talk::BOUND;
 use crate::PortProgram;
@@ -23,10 +23,10 @@ async fn run<F: Fabric>(program: Program, fabric: F, rounds: u32) -> Result<(), 
     messenger.set_deadline(messenger.now() + BOUND);
     let buffer = messenger.fabric().limits().buffer;
     match program {
-        // Short pieces and buffers, and then pieces long enough for every other way.
+        // Short pieces and buffers first, then pieces that are long enough for all other protocols.
         Program::Crossfire => {
             crossfire(&messenger, rounds, buffer / 3, 0).await?;
-            // Otherwise a rank would take the longer ones for the shorter.
+            // Without it, a rank could receive a longer piece where it expects a shorter one.
             dissemination(&messenger).await?;
             crossfire(&messenger, rounds.min(6), 2 * buffer, 40 * buffer).await?;
         }
@@ -71,8 +71,8 @@ async fn ping_pong<F: Fabric>(messenger: &Messenger<F>, turns: u32) -> Result<()
     Ok(())
 }
 
-/// Two ranks have sent two messages each, and said so behind them, before rank 1 takes any: it takes them by
-/// turns.
+/// Two ranks send two messages each, and then a signal, before rank 1 receives any: it must receive from them
+/// in turn.
 async fn anybody<F: Fabric>(messenger: &Messenger<F>) -> Result<(), Error> {
     if messenger.rank() != 1 {
         for number in 0..2_u32 {
@@ -91,7 +91,7 @@ async fn anybody<F: Fabric>(messenger: &Messenger<F>) -> Result<(), Error> {
         let from = message.from();
         let _: u32 = message.unpack_express(Mode::Safer).await?;
         message.end().await?;
-        must(before.replace(from) != Some(from), "that those who have sent take turns")?;
+        must(before.replace(from) != Some(from), "that senders take turns")?;
     }
     Ok(())
 }

@@ -62,7 +62,7 @@ fn the_number_of_workers_changes_nothing() {
     let mut distinct = traces(&alone);
     distinct.sort_unstable();
     distinct.dedup();
-    assert_eq!((alone.len(), distinct.len()), (4, 8), "every run is another one");
+    assert_eq!((alone.len(), distinct.len()), (4, 8), "all runs differ");
 }
 
 #[test]
@@ -108,11 +108,11 @@ fn regret_is_over_the_best_choice_of_the_point() {
             })
             .collect();
         let (least, most) = regrets.iter().fold((f64::MAX, f64::MIN), |(low, high), &r| (low.min(r), high.max(r)));
-        assert!(least.abs() < 1e-12 && most > 0.2, "the best choice has no regret, below zero neither: {regrets:?}");
+        assert!(least.abs() < 1e-12 && most > 0.2, "the best choice has no regret, and no regret is negative: {regrets:?}");
     }
     assert!(
         all.iter().all(|m| m.labels.contains_key("state") || m.labels["best-axis"] == "policy"),
-        "reports know what regrets are over"
+        "reports know which choices a regret compares"
     );
     let table = table(&plan, &all);
     let ends: Vec<&str> = table.rows.iter().rev().take(2).map(|row| row[0].as_str()).collect();
@@ -120,7 +120,7 @@ fn regret_is_over_the_best_choice_of_the_point() {
 }
 
 #[test]
-fn regrets_need_something_to_be_over() {
+fn a_regret_needs_choices_to_compare() {
     for (figure, says) in [
         ("y = \"regret\"\nbest = \"polcy\"", "did you mean `policy`"),
         ("y = \"speedup\"\nbest = \"policy\"", "give y = \"regret\""),
@@ -133,7 +133,7 @@ fn regrets_need_something_to_be_over() {
 }
 
 #[test]
-fn threads_may_be_so_many_a_processor() {
+fn threads_may_be_a_multiple_of_the_processors() {
     let text = SMALL.replace("threads = 3", "threads = \"0.5x\"");
     let threads = |text: &str| plan(text).study(0, 1).unwrap().smp().unwrap().jobs[0].threads;
     assert_eq!((threads(&text), threads(SMALL)), (2, 3));
@@ -283,7 +283,7 @@ y = "cost"
 "#;
 
 #[test]
-fn a_network_becomes_measurements_whoever_runs_it() {
+fn a_network_gives_the_same_measurements_with_any_number_of_workers() {
     let plan = plan(NETWORK);
     let (alone, together) = (run(&plan, 1), run(&plan, 3));
     let summaries = |points: &[Point]| -> Vec<network::Summary> {
@@ -292,7 +292,7 @@ fn a_network_becomes_measurements_whoever_runs_it() {
     let all = summaries(&alone);
     assert_eq!((all.len(), &all), (8, &summaries(&together)));
     assert!(all.iter().all(|summary| summary.trials.len() == 5), "one of six is skipped");
-    assert!((1..8).all(|at| all[at].trace != all[0].trace), "every run is another one");
+    assert!((1..8).all(|at| all[at].trace != all[0].trace), "all runs differ");
 
     let measured = measurements(&plan, &alone);
     let m = find(&measured, "simulate/small/barrier=rds/dimension=3");

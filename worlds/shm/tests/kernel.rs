@@ -97,7 +97,7 @@ fn posts_add_up_and_a_bounded_wait_ends() {
 }
 
 #[test]
-fn a_dropped_system_v_semaphore_is_gone_and_its_sleepers_told() {
+fn dropping_a_system_v_semaphore_removes_it_and_ends_its_waits() {
     let (segment, [a, _b]) = pair(WaitMethod::Sysv, Scope::Shared);
     let same = attach(&a.name(), &segment).unwrap();
     std::thread::scope(|threads| {

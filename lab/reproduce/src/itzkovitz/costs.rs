@@ -3,7 +3,7 @@
 //! (section 4.3).
 use super::archive::{Archive, LU_UNHINTED, water};
 use super::recording::Recording;
-use super::stage::{Scenario, Show, replay};
+use super::scenario::{Replayed, Scenario, replay};
 use super::{count, number};
 use crate::points::Points;
 use crate::{Findings, Trial};
@@ -35,7 +35,7 @@ const BARRIERS: Points =
     Points::itzkovitz(["costs-barrier", "Table 1, simulated: a barrier over the hosts", "a barrier", "us"], ["hosts", "barrier"]);
 
 /// Replays a program of one thread per host, with minipages of `bytes` bytes.
-fn perform(stage: &Scenario, hosts: u32, bytes: u32, did: impl Fn(Rank) -> Vec<Operation>) -> Result<Show> {
+fn perform(scenario: &Scenario, hosts: u32, bytes: u32, did: impl Fn(Rank) -> Vec<Operation>) -> Result<Replayed> {
     // Before a barrier, each thread computes long enough for all earlier messages to be delivered, so that
     // all arrive at the same time.
     let computed_ns = |what: &Operation| if *what == Operation::Barrier { 1_000_000 } else { 0 };
@@ -43,7 +43,7 @@ fn perform(stage: &Scenario, hosts: u32, bytes: u32, did: impl Fn(Rank) -> Vec<O
     let journal = |rank| Journal { thread: rank, events: did(rank).into_iter().map(event).collect(), ..Journal::default() };
     let journals: Vec<Journal> = (0..hosts).map(journal).collect();
     let bytes: Arc<[u32]> = vec![bytes; (hosts * (ROUNDS + 1)) as usize].into();
-    replay(stage, &journals, &bytes)
+    replay(scenario, &journals, &bytes)
 }
 
 /// Returns the minipages that are touched, all managed by host [`OWNS`].
@@ -57,8 +57,8 @@ fn touches(access: Access) -> impl Iterator<Item = Operation> {
 
 /// Returns the time of a fault in microseconds. The faulting host has no copy, the manager is the owner, and
 /// `copies` other hosts have copies.
-pub(super) fn fault(stage: &Scenario, access: Access, bytes: u32, copies: u32) -> Result<f64> {
-    let show = perform(stage, HOSTS, bytes, |rank| {
+pub(super) fn fault(scenario: &Scenario, access: Access, bytes: u32, copies: u32) -> Result<f64> {
+    let show = perform(scenario, HOSTS, bytes, |rank| {
         let mut did: Vec<Operation> = if rank == OWNS { touches(Access::Write).collect() } else { vec![] };
         did.push(Operation::Barrier);
         if (OWNS + 1..=OWNS + copies).contains(&rank) {
@@ -77,9 +77,9 @@ pub(super) fn fault(stage: &Scenario, access: Access, bytes: u32, copies: u32) -
 }
 
 /// Returns the time of a barrier of `hosts` hosts in microseconds.
-fn barrier(stage: &Scenario, hosts: u32) -> Result<f64> {
+fn barrier(scenario: &Scenario, hosts: u32) -> Result<f64> {
     let barriers = || std::iter::repeat_n(Operation::Barrier, ROUNDS as usize);
-    let show = perform(stage, hosts, 8, |_| {
+    let show = perform(scenario, hosts, 8, |_| {
         [Operation::Barrier, Operation::Start].into_iter().chain(barriers()).chain([Operation::End]).collect()
     })?;
     let last = show.threads.iter().map(|played| played.waited.span(WaitKind::Barrier)).max().unwrap_or_default();
@@ -88,9 +88,9 @@ fn barrier(stage: &Scenario, hosts: u32) -> Result<f64> {
 
 /// Returns the time to acquire and release a lock that no other host uses, in microseconds. Host `lock`
 /// manages it.
-fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
+fn lock(scenario: &Scenario, lock: u32) -> Result<f64> {
     let pair = move || std::iter::repeat_n([Operation::Lock(lock), Operation::Unlock(lock)], ROUNDS as usize).flatten();
-    let show = perform(stage, HOSTS, 8, |rank| {
+    let show = perform(scenario, HOSTS, 8, |rank| {
         let mut did = vec![Operation::Start];
         if rank == ASKS {
             did.extend(pair());
@@ -103,10 +103,10 @@ fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
 
 /// Returns the time of a message of `bytes` bytes, with its header of 32 bytes, between two programs that
 /// poll, in microseconds.
-fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
-    let spec = ClusterSpec { limit: Nanos::MAX, ..ClusterSpec::new(2, 1, stage.machine(), stage.nic) };
+fn message(scenario: &Scenario, bytes: usize) -> Result<f64> {
+    let spec = ClusterSpec { limit: Nanos::MAX, ..ClusterSpec::new(2, 1, scenario.machine(), scenario.nic) };
     let cluster = Cluster::<Heap>::new(spec).map_err(anyhow::Error::msg)?;
-    let bytes = bytes - stage.nic.framing as usize;
+    let bytes = bytes - scenario.nic.framing as usize;
     let report = cluster.run(async |lane| {
         let here = lane.here();
         let peer = Address { rank: 1 - here.rank, ..here };
@@ -130,20 +130,20 @@ fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
 }
 
 pub(super) fn messages(_: &Trial, found: &mut Findings) -> Result<()> {
-    let stage = Scenario::event_driven_1999();
+    let scenario = Scenario::event_driven_1999();
     let claims = [("message-header", 32), ("message-half-k", 512), ("message-1k", 1_024), ("message-4k", 4_096)];
     for (claim, bytes) in claims {
-        found.answer(claim, number(message(&stage, bytes)?, "simulated, between two programs that poll"));
+        found.answer(claim, number(message(&scenario, bytes)?, "simulated, between two programs that poll"));
     }
     Ok(())
 }
 
 pub(super) fn costs(_: &Trial, found: &mut Findings) -> Result<()> {
-    let stage = Scenario::event_driven_1999();
-    faults(&stage, found)?;
-    let linear = Scenario { barrier: Barrier::Gather(HOSTS), ..stage.clone() };
-    let of = |stage: &Scenario| (1..=HOSTS).map(|hosts| barrier(stage, hosts)).collect::<Result<Vec<f64>>>();
-    let (gather, dissemination) = (of(&linear)?, of(&stage)?);
+    let scenario = Scenario::event_driven_1999();
+    faults(&scenario, found)?;
+    let linear = Scenario { barrier: Barrier::Gather(HOSTS), ..scenario.clone() };
+    let of = |scenario: &Scenario| (1..=HOSTS).map(|hosts| barrier(scenario, hosts)).collect::<Result<Vec<f64>>>();
+    let (gather, dissemination) = (of(&linear)?, of(&scenario)?);
     for (name, all) in [("all to one and back", &gather), ("dissemination", &dissemination)] {
         let points = (1..).zip(all).map(|(hosts, &us)| BARRIERS.point(name, hosts, vec![us]));
         found.measurements.extend(points);
@@ -157,22 +157,22 @@ pub(super) fn costs(_: &Trial, found: &mut Findings) -> Result<()> {
     let steps: Vec<f64> = gather[1..].windows(2).map(|pair| pair[1] - pair[0]).collect();
     let off = steps.iter().map(|step| (step - slope).abs() / slope).fold(0.0, f64::max);
     found.answer("barrier-linear", number(off, format!("simulated, from 2 hosts on {steps:.1?} us for one host more")));
-    let (near, far) = (lock(&stage, ASKS)?, lock(&stage, OWNS)?);
+    let (near, far) = (lock(&scenario, ASKS)?, lock(&scenario, OWNS)?);
     found.answer("lock-least", number(near, "simulated, managed by the same host"));
     found.answer("lock-most", number(far, "simulated, managed by another"));
     Ok(())
 }
 
-fn faults(stage: &Scenario, found: &mut Findings) -> Result<()> {
-    let bare = Scenario { profile: foregather_dsm::replay::Profile::MILLIPAGE_1999, ..stage.clone() };
+fn faults(scenario: &Scenario, found: &mut Findings) -> Result<()> {
+    let bare = Scenario { profile: foregather_dsm::replay::Profile::MILLIPAGE_1999, ..scenario.clone() };
     let sum = fault(&bare, Access::Read, 128, 0)?;
     let why = format!("simulated; {sum:.1} by the paper's single costs and the messages alone");
-    found.answer("read-128", number(fault(stage, Access::Read, 128, 0)?, why));
-    found.answer("read-4k", number(fault(stage, Access::Read, 4_096, 0)?, "simulated, with the same residual"));
+    found.answer("read-128", number(fault(scenario, Access::Read, 128, 0)?, why));
+    found.answer("read-4k", number(fault(scenario, Access::Read, 4_096, 0)?, "simulated, with the same residual"));
     let (mut least_step, mut series) = (f64::INFINITY, vec![]);
     let copies = HOSTS - 2;
     for (bytes, least, most) in [(128, "write-128-least", "write-128-most"), (4_096, "write-4k-least", "write-4k-most")] {
-        let all = (0..=copies).map(|copies| fault(stage, Access::Write, bytes, copies)).collect::<Result<Vec<f64>>>()?;
+        let all = (0..=copies).map(|copies| fault(scenario, Access::Write, bytes, copies)).collect::<Result<Vec<f64>>>()?;
         let points = all.iter().enumerate().map(|(copies, &us)| COPIES.point(&format!("{bytes} B"), copies, vec![us]));
         found.measurements.extend(points);
         least_step = all.windows(2).map(|pair| pair[1] - pair[0]).fold(least_step, f64::min);
@@ -228,10 +228,10 @@ pub(super) fn table2(trial: &Trial, found: &mut Findings) -> Result<()> {
 
 /// Counts the programs that have more faults with minipages than with pages, and are at least as slow.
 fn grains(programs: &[(&str, Recording)], found: &mut Findings) -> Result<()> {
-    let stage = Scenario::event_driven_1999();
+    let scenario = Scenario::event_driven_1999();
     let (mut more, mut text) = (0, vec![]);
     for (name, run) in programs {
-        let (fine, coarse) = (run.replay(&stage)?, run.play_by_pages(&stage)?);
+        let (fine, coarse) = (run.replay(&scenario)?, run.play_by_pages(&scenario)?);
         let (one, other) = (fine.faults().0, coarse.faults().0);
         more += u64::from(one > other && fine.span() >= coarse.span());
         text.push(format!("{name} {one}/{other} faults, {:.1} times as quick", ratio(coarse.span(), fine.span())));

@@ -1,7 +1,7 @@
 //! The experiments of Itzkovitz & Schuster 1999: this system's servers and threads on simulated hosts of
 //! 1999, by recorded journals of the programs.
 //!
-//! - `stage`: hosts, network and prices, and a performance of journals there. `recording`: what a program's
+//! - `scenario`: hosts, network and prices, and a replay of journals there. `recording`: what a program's
 //!   threads did here, without what can be no fault. `archive`: the recordings that are shipped, so that all
 //!   machines judge by the same ones. `programs`: speedups and breakdown of all five (figure 6), delays of
 //!   requests.
@@ -12,7 +12,7 @@ mod archive;
 mod costs;
 mod programs;
 mod recording;
-mod stage;
+mod scenario;
 mod studies;
 
 use super::{Answer, Experiment, experiment};

@@ -3,7 +3,7 @@
 use super::archive::{Archive, CHUNK, EIGHT, HOSTS, TOURS, tsp_take, water};
 use super::number;
 use super::recording::Recording;
-use super::stage::{Scenario, Show};
+use super::scenario::{Replayed, Scenario};
 use crate::{Answer, Findings, Trial};
 use anyhow::Result;
 use foregather_bench::apps::App;
@@ -52,20 +52,20 @@ impl Programme {
         &self.runs[HOSTS.len() - 1]
     }
 
-    /// The stage on which computing takes `pace_percent` percent of its time here.
-    pub(super) fn at(&self, stage: &Scenario, pace_percent: u64) -> Scenario {
-        Scenario { pace_percent: (pace_percent as f64 * self.scale).max(1.0) as u64, ..stage.clone() }
+    /// The scenario on which computing takes `pace_percent` percent of its time here.
+    pub(super) fn at(&self, scenario: &Scenario, pace_percent: u64) -> Scenario {
+        Scenario { pace_percent: (pace_percent as f64 * self.scale).max(1.0) as u64, ..scenario.clone() }
     }
 
     /// How many times as quick it is on eight hosts as on one.
-    pub(super) fn speedup(&self, stage: &Scenario, pace_percent: u64) -> Result<f64> {
-        let stage = self.at(stage, pace_percent);
-        Ok(speedup(&self.runs[0].replay(&stage)?, &self.eight().replay(&stage)?))
+    pub(super) fn speedup(&self, scenario: &Scenario, pace_percent: u64) -> Result<f64> {
+        let scenario = self.at(scenario, pace_percent);
+        Ok(speedup(&self.runs[0].replay(&scenario)?, &self.eight().replay(&scenario)?))
     }
 
     /// How slowly hosts must compute for eight to be close to linear, in words.
-    fn nearly(&self, stage: &Scenario) -> Result<String> {
-        let reached = |pace: u64| Ok::<bool, anyhow::Error>(self.speedup(stage, pace)? >= NEARLY);
+    fn nearly(&self, scenario: &Scenario) -> Result<String> {
+        let reached = |pace: u64| Ok::<bool, anyhow::Error>(self.speedup(scenario, pace)? >= NEARLY);
         let (mut below, mut above) = (0, PACES[0]);
         while !reached(above)? {
             if above >= SLOWEST_PERCENT {
@@ -81,10 +81,10 @@ impl Programme {
     }
 
     /// The figure: a run for every number of hosts.
-    fn figure(&self, series: &str, stage: &Scenario, pace_percent: u64, found: &mut Findings) -> Result<()> {
-        let stage = self.at(stage, pace_percent);
+    fn figure(&self, series: &str, scenario: &Scenario, pace_percent: u64, found: &mut Findings) -> Result<()> {
+        let scenario = self.at(scenario, pace_percent);
         for (run, hosts) in self.runs.iter().zip(HOSTS) {
-            let show = run.replay(&stage)?;
+            let show = run.replay(&scenario)?;
             let m = apps::run(self.name, series, hosts, vec![show.span().0 as f64 * MS], parts(&show));
             let (faults, mean_us) = show.faults();
             found
@@ -107,13 +107,13 @@ pub(super) fn pace(program: &str, run: &Recording) -> u64 {
 }
 
 /// How many times as quick.
-pub(super) fn speedup(one: &Show, many: &Show) -> f64 {
+pub(super) fn speedup(one: &Replayed, many: &Replayed) -> f64 {
     one.span().0 as f64 / many.span().0.max(1) as f64
 }
 
 /// Where a thread's time went, by the mean of all, in milliseconds. Serving others is part of computing: it
 /// takes the same processor.
-fn parts(show: &Show) -> [f64; apps::PARTS.len()] {
+fn parts(show: &Replayed) -> [f64; apps::PARTS.len()] {
     let hosts = show.threads.len() as f64;
     let waited = show.waited();
     let kinds =
@@ -166,8 +166,8 @@ const NEARLY: f64 = 7.0;
 /// The share of eight hosts' time that they wait for faults, and what is left of it once servers are told at
 /// once (figure 6, the caption).
 fn service(all: &[&Programme], found: &mut Findings) -> Result<()> {
-    let waits = |programme: &Programme, stage: &Scenario| -> Result<(f64, f64)> {
-        let show = programme.eight().replay(&programme.at(stage, PACE_PERCENT))?;
+    let waits = |programme: &Programme, scenario: &Scenario| -> Result<(f64, f64)> {
+        let show = programme.eight().replay(&programme.at(scenario, PACE_PERCENT))?;
         let (count, us) = show.faults();
         let hosts = show.threads.iter().map(|played| played.span.as_us()).sum::<f64>();
         Ok((count as f64 * us, count as f64 * us / hosts))
@@ -188,12 +188,12 @@ fn service(all: &[&Programme], found: &mut Findings) -> Result<()> {
 
 /// How long requests took, and how much of that was due to servers that were not told at once (section 4.3).
 fn delays(all: &[&Programme], tsp: &Programme, tours: &[Recording], found: &mut Findings) -> Result<()> {
-    let mean = |stage: &Scenario, tour: &Recording| -> Result<(f64, String)> {
+    let mean = |scenario: &Scenario, tour: &Recording| -> Result<(f64, String)> {
         let (mut count, mut sum, mut each) = (0, 0.0, vec![]);
         for (programme, run) in all.iter().map(|&programme| (programme, programme.eight())).chain([(tsp, tour)]) {
             // Recordings of other hours computed for other times; all are scaled to the same.
             let pace_percent = pace(programme.name, run);
-            let (faults, us) = run.replay(&Scenario { pace_percent, ..stage.clone() })?.faults();
+            let (faults, us) = run.replay(&Scenario { pace_percent, ..scenario.clone() })?.faults();
             count += faults;
             sum += us * faults as f64;
             each.push(format!("{} {us:.0}", programme.name));

@@ -1,5 +1,5 @@
 //! A program runs here, and its threads write journals: what is played elsewhere.
-use super::stage::{Scenario, Show, replay};
+use super::scenario::{Replayed, Scenario, replay};
 use anyhow::{Result, bail};
 use foregather_bench::apps::AppResult;
 use foregather_bench::programs::Program;
@@ -116,9 +116,9 @@ impl Recording {
     }
 
     /// Plays it as it was.
-    pub(super) fn replay(&self, stage: &Scenario) -> Result<Show> {
+    pub(super) fn replay(&self, scenario: &Scenario) -> Result<Replayed> {
         let bytes = Grain::minipages(&self.sites, self.minipages);
-        replay(stage, &self.journals, &Arc::from(bytes.bytes()))
+        replay(scenario, &self.journals, &Arc::from(bytes.bytes()))
     }
 
     /// The journals as if pages had been shared, not minipages, and how long these are.
@@ -129,9 +129,9 @@ impl Recording {
     }
 
     /// Plays it as if pages had been shared.
-    pub(super) fn play_by_pages(&self, stage: &Scenario) -> Result<Show> {
+    pub(super) fn play_by_pages(&self, scenario: &Scenario) -> Result<Replayed> {
         let (journals, bytes) = self.by_pages();
-        replay(stage, &journals, &bytes)
+        replay(scenario, &journals, &bytes)
     }
 
     /// What it comes to by pages under relaxed consistency.

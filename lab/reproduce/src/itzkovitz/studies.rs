@@ -4,7 +4,7 @@ use super::archive::{Archive, CHUNKS as LEVELS, EIGHT, TSP_SILENT, UNITS, tsp_in
 use super::costs::fault;
 use super::programs::{PACE_PERCENT, Programme, pace, speedup};
 use super::recording::{PAGE, Recording, bytes, total};
-use super::stage::{Scenario, Show};
+use super::scenario::{Replayed, Scenario};
 use super::{count, number};
 use crate::points::Points;
 use crate::{Findings, Trial};
@@ -29,10 +29,10 @@ const CHUNKS: Points = Points::itzkovitz(
 
 pub(super) fn prefetch(trial: &Trial, found: &mut Findings) -> Result<()> {
     let lu = Programme::of(&Archive::of(trial)?, Lu::NAME, Lu::NAME)?;
-    let gain = |stage: Scenario| -> Result<(f64, Show, Show)> {
-        let stage = lu.at(&stage, PACE_PERCENT);
-        let with = lu.eight().replay(&stage)?;
-        let without = lu.eight().replay(&Scenario { prefetches: 0, ..stage })?;
+    let gain = |scenario: Scenario| -> Result<(f64, Replayed, Replayed)> {
+        let scenario = lu.at(&scenario, PACE_PERCENT);
+        let with = lu.eight().replay(&scenario)?;
+        let without = lu.eight().replay(&Scenario { prefetches: 0, ..scenario })?;
         Ok((speedup(&without, &with), with, without))
     };
     let (late, with, _) = gain(Scenario::millipage_1999())?;
@@ -47,7 +47,7 @@ pub(super) fn prefetch(trial: &Trial, found: &mut Findings) -> Result<()> {
 }
 
 /// What a host waits for, by the mean of all, in milliseconds.
-fn waits(show: &Show) -> String {
+fn waits(show: &Replayed) -> String {
     let waited = show.waited();
     let ms = |kind| waited.span(kind).as_us() / 1e3 / show.threads.len() as f64;
     let (faults, ahead, barrier) = (ms(WaitKind::ReadFault), ms(WaitKind::Prefetch), ms(WaitKind::Barrier));
@@ -61,14 +61,14 @@ fn waits(show: &Show) -> String {
 pub(super) fn chunks(trial: &Trial, found: &mut Findings) -> Result<()> {
     let archive = Archive::of(trial)?;
     // All together compute for as long as one of them, at each level.
-    let at = |stage: Scenario, run: &Recording| Scenario { pace_percent: pace(Water::NAME, run), ..stage };
+    let at = |scenario: Scenario, run: &Recording| Scenario { pace_percent: pace(Water::NAME, run), ..scenario };
     let alone = archive.get(&water(1), 1)?;
     let one = alone.replay(&at(Scenario::millipage_1999(), &alone))?;
     let (mut all, mut first) = (vec![], None);
     for level in LEVELS {
         let run = archive.get(&water(level), EIGHT)?;
-        for (series, stage) in [("1999", Scenario::millipage_1999()), ("1999, no sweeper", Scenario::event_driven_1999())] {
-            let show = run.replay(&at(stage, &run))?;
+        for (series, scenario) in [("1999", Scenario::millipage_1999()), ("1999, no sweeper", Scenario::event_driven_1999())] {
+            let show = run.replay(&at(scenario, &run))?;
             let quicker = speedup(&one, &show);
             let counts = total(&show.traffic);
             let point = CHUNKS.point(series, level as usize, vec![quicker]).figure("competing", f64::from(counts.competing));
@@ -117,7 +117,7 @@ fn prices_of_1999(profile: &Profile, short: Nanos, page: Nanos) -> RelaxedPrices
 }
 
 /// WATER by pages, with twins and diffs: how many times as quick it is than `one`.
-fn relaxed(run: &Recording, one: &Show, (then, told): (&Scenario, &Scenario), found: &mut Findings) -> Result<f64> {
+fn relaxed(run: &Recording, one: &Replayed, (then, told): (&Scenario, &Scenario), found: &mut Findings) -> Result<f64> {
     let read = |bytes| Ok::<Nanos, anyhow::Error>(Nanos((fault(told, Access::Read, bytes, 0)? * 1e3) as u64));
     let prices = prices_of_1999(&then.profile, read(128)?, read(PAGE)?);
     let quicker = |pace_percent: u64| -> Result<(f64, Relaxed)> {
@@ -158,7 +158,7 @@ const TOURS: usize = 0;
 const MINIMUM: usize = 3;
 
 /// What managers counted of one site's minipages.
-fn of_site(show: &Show, run: &Recording, site: usize) -> Vec<(Minipage, Counts)> {
+fn of_site(show: &Replayed, run: &Recording, site: usize) -> Vec<(Minipage, Counts)> {
     let minipages = &run.sites[site].minipages;
     show.traffic.iter().filter(|(minipage, _)| minipages.contains(minipage)).copied().collect()
 }
@@ -187,7 +187,7 @@ pub(super) fn tours(trial: &Trial, found: &mut Findings) -> Result<()> {
 }
 
 /// A recording of TSP, as played on eight hosts of 1999.
-fn tour(archive: &Archive, name: &str) -> Result<(Recording, Show)> {
+fn tour(archive: &Archive, name: &str) -> Result<(Recording, Replayed)> {
     let run = archive.get(name, EIGHT)?;
     let show = run.replay(&Scenario { pace_percent: pace(Tsp::NAME, &run), ..Scenario::millipage_1999() })?;
     Ok((run, show))

@@ -1,7 +1,7 @@
 //! Simulated verdicts do not change; a journal plays the same every time, and as it was while it ran.
 use super::archive::{Archive, EIGHT};
 use super::recording::{bytes, record, total};
-use super::stage::Scenario;
+use super::scenario::Scenario;
 use crate::Trial;
 use foregather_bench::apps::AppResult;
 use foregather_bench::apps::is::Is;
@@ -58,7 +58,7 @@ fn sor_has_one_to_two_faults_for_each_row_at_a_border_and_half_iteration() {
 fn a_journal_plays_the_same_every_time_and_more_slowly_if_servers_are_told_late() {
     let (run, _) = record(&Lu { prefetch: false, ..Lu::small() }.into(), 3).unwrap();
     // So slow that the timer fires while a thread computes, whatever the build.
-    let slow = |stage: Scenario| Scenario { pace_percent: 1_000, ..stage };
+    let slow = |scenario: Scenario| Scenario { pace_percent: 1_000, ..scenario };
     let (late, again) =
         (run.replay(&slow(Scenario::millipage_1999())).unwrap(), run.replay(&slow(Scenario::millipage_1999())).unwrap());
     assert_eq!((late.trace, late.span(), late.frames), (again.trace, again.span(), again.frames));
@@ -70,10 +70,10 @@ fn a_journal_plays_the_same_every_time_and_more_slowly_if_servers_are_told_late(
 #[test]
 fn every_stage_plays_every_journal_to_its_end() {
     let (run, _) = record(&Is { keys_log2: 12, values_log2: 9, iterations: 2, regions: 8 }.into(), 8).unwrap();
-    for stage in [Scenario::millipage_1999(), Scenario::event_driven_1999(), Scenario::modern()] {
-        let stage = Scenario { pace_percent: 3_000, ..stage };
-        let pages = run.play_by_pages(&stage).unwrap();
-        assert_eq!((run.replay(&stage).unwrap().threads.len(), pages.threads.len()), (8, 8));
+    for scenario in [Scenario::millipage_1999(), Scenario::event_driven_1999(), Scenario::modern()] {
+        let scenario = Scenario { pace_percent: 3_000, ..scenario };
+        let pages = run.play_by_pages(&scenario).unwrap();
+        assert_eq!((run.replay(&scenario).unwrap().threads.len(), pages.threads.len()), (8, 8));
     }
 }
 
@@ -81,7 +81,7 @@ fn every_stage_plays_every_journal_to_its_end() {
 #[test]
 fn shipped_journals_play_the_same_on_every_machine() {
     let is = Archive::of(&Trial::default()).unwrap().get("is", EIGHT).unwrap();
-    let stage = Scenario { pace_percent: 3_000, ..Scenario::millipage_1999() };
-    let show = is.replay(&stage).unwrap();
+    let scenario = Scenario { pace_percent: 3_000, ..Scenario::millipage_1999() };
+    let show = is.replay(&scenario).unwrap();
     assert_eq!((faults(&show.waited()), show.frames, show.span().0), (1_200, 8_752, 309_508_350));
 }

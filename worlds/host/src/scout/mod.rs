@@ -30,7 +30,7 @@
 //!
 //! # Races
 //!
-//! 1. **Two ask at once.** One word locks the desk; the loser gets `Some(false)` and does not wait.
+//! 1. **Two ask at once.** One word locks the queue; the loser gets `Some(false)` and does not wait.
 //! 2. **A late answer to an old question.** Answers carry the number of their question; another number is no
 //!    answer.
 //! 3. **The scout reads the new number where the old question sent it.** It is moved first and then reads the
@@ -38,14 +38,14 @@
 //!    read the number, in case the kernel has broken its mask because the processor went away.
 //! 4. **The question comes while the scout goes to sleep.** It sleeps only while the number is the one it has
 //!    answered.
-//! 5. **Fork.** The child has the words but not the thread, and perhaps a locked desk. All are marked with
+//! 5. **Fork.** The child has the words but not the thread, and perhaps a locked queue. All are marked with
 //!    their process.
 //!
-//! `stepwise.rs` plays the states one by one, `tests/shuttle_desk.rs` the races in random order, each with a
+//! `stepwise.rs` plays the states one by one, `tests/shuttle_scout.rs` the races in random order, each with a
 //! fault that must be found.
-mod desk;
+mod queue;
 
-/// The desk's words: declared here, so that `tests/shuttle_desk.rs` can have others.
+/// The queue's words: declared here, so that `tests/shuttle_scout.rs` can have others.
 mod atomic {
     pub(super) use core::sync::atomic::{AtomicU32, AtomicU64};
 }
@@ -54,11 +54,11 @@ use crate::futex::{self, Scope};
 use crate::signals::Blocked;
 use crate::{affinity, clock, sched, usage};
 use atomic::AtomicU32;
-use desk::{Kernel, ScoutQueue};
 use foregather_machine::{CpuId, Nanos, ThreadId};
+use queue::{Kernel, ScoutQueue};
 use std::thread::Builder;
 
-pub use desk::Counts;
+pub use queue::Counts;
 
 /// The stack of the scout's thread: it calls hardly any function.
 const STACK_BYTES: usize = 64 << 10;

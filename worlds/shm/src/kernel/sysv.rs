@@ -9,7 +9,7 @@ use core::ptr::null;
 use foregather_host::clock;
 use foregather_machine::{Cause, Error, Nanos, WaitContext};
 
-const REMOVED: &str = "its maker has removed it, or raise the limits in /proc/sys/kernel/sem";
+const REMOVED: &str = "its creator has removed it, or raise the limits in /proc/sys/kernel/sem";
 
 /// A set with one semaphore.
 pub(super) struct Sysv {
@@ -23,7 +23,7 @@ impl Sysv {
         // SAFETY: the call takes numbers only.
         let id = unsafe { libc::semget(libc::IPC_PRIVATE, 1, libc::IPC_CREAT | 0o600) };
         // On Linux a new set is all 0, although POSIX does not guarantee it.
-        if id < 0 { Err(last("making a System V semaphore", REMEDY)) } else { Ok(Self { id, mine: true }) }
+        if id < 0 { Err(last("creating a System V semaphore", REMEDY)) } else { Ok(Self { id, mine: true }) }
     }
 
     pub(super) fn attach(id: i32) -> Self {

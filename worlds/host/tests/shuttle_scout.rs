@@ -1,8 +1,8 @@
-//! The scout's desk under random schedules: its races, by the numbers of the page in `src/scout/mod.rs`, each
+//! The scout's queue under random schedules: its races, by the numbers of the page in `src/scout/mod.rs`, each
 //! with a fault that must be found.
 #[expect(dead_code, unreachable_pub, reason = "the other file is part of a library")]
-#[path = "../src/scout/desk.rs"]
-mod desk;
+#[path = "../src/scout/queue.rs"]
+mod queue;
 
 mod atomic {
     pub(crate) use shuttle::sync::atomic::{AtomicU32, AtomicU64};
@@ -10,8 +10,8 @@ mod atomic {
 
 use core::cell::Cell;
 use core::sync::atomic::AtomicU64;
-use desk::{GOOD, Kernel, PROMPT, ScoutQueue};
 use foregather_machine::{CpuId, Nanos, ThreadId};
+use queue::{GOOD, Kernel, PROMPT, ScoutQueue};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -54,7 +54,7 @@ struct Stage {
 
 struct Machine {
     fault: Fault,
-    desk: ScoutQueue,
+    queue: ScoutQueue,
     now: AtomicU64,
     /// The scout's processor.
     place: AtomicU32,
@@ -78,7 +78,7 @@ impl Seen {
     fn first(fault: Fault) -> Self {
         let machine = Machine {
             fault,
-            desk: ScoutQueue::new(),
+            queue: ScoutQueue::new(),
             now: AtomicU64::new(Nanos::from_ms(1_000).0),
             place: AtomicU32::new(FREE),
             sending: AtomicU32::new(0),
@@ -95,9 +95,9 @@ impl Seen {
             return None;
         }
         if self.machine.fault == Fault::ForcesTheLock {
-            self.machine.desk.lock.store(0, SeqCst);
+            self.machine.queue.lock.store(0, SeqCst);
         }
-        let said = self.machine.desk.idle(cpu, self);
+        let said = self.machine.queue.idle(cpu, self);
         assert!(said != Some(true) || cpu == FREE, "a processor is called idle on which somebody computes");
         self.after([Nanos(100), Nanos::from_us(20), Nanos::from_us(20), GOOD][thread_rng().gen_range(0..4_usize)]);
         said
@@ -155,10 +155,10 @@ impl Seen {
 
     /// The scout's life.
     fn serve(&self) {
-        let desk = &self.machine.desk;
-        let mut answered = desk.enter(self.process * SCOUT);
+        let queue = &self.machine.queue;
+        let mut answered = queue.enter(self.process * SCOUT);
         while !self.is_over() {
-            desk.sleep(answered, |question, number| self.sleep(question, number));
+            queue.sleep(answered, |question, number| self.sleep(question, number));
             if self.here() == TAKEN {
                 match thread_rng().gen_range(0..3_u32) {
                     0 => self.after(PROMPT),
@@ -171,11 +171,11 @@ impl Seen {
             answered = match self.machine.fault {
                 Fault::AnswersWithoutNumber => {
                     self.yield_now();
-                    let (here, now, number) = (self.here(), self.now(), desk.question.load(SeqCst));
-                    desk.leave(here, now, number, 1);
+                    let (here, now, number) = (self.here(), self.now(), queue.question.load(SeqCst));
+                    queue.leave(here, now, number, 1);
                     number
                 }
-                _ => desk.answer(answered, self),
+                _ => queue.answer(answered, self),
             };
         }
     }
@@ -187,7 +187,7 @@ impl Seen {
     /// Ends all scouts.
     fn end(&self) {
         self.machine.over.store(true, SeqCst);
-        self.machine.desk.question.fetch_add(1, SeqCst);
+        self.machine.queue.question.fetch_add(1, SeqCst);
         self.machine.stage.lock().unwrap().over = true;
         self.machine.changed.notify_all();
         self.machine.called.notify_all();
@@ -216,7 +216,7 @@ impl Kernel for Seen {
     }
     fn send(&self, scout: ThreadId, cpu: CpuId) -> bool {
         assert_eq!(scout, self.process * SCOUT, "the forked process sends a scout that it has not");
-        assert_eq!(self.machine.sending.fetch_add(1, SeqCst), 0, "two are at the desk");
+        assert_eq!(self.machine.sending.fetch_add(1, SeqCst), 0, "two are at the queue");
         self.machine.place.store(cpu, SeqCst);
         thread::yield_now();
         self.machine.sending.fetch_sub(1, SeqCst);
@@ -248,7 +248,7 @@ fn two_ask(fault: Fault) {
         assert!(found, "no answer comes");
         first.after(GOOD);
     }
-    let counts = first.machine.desk.counts();
+    let counts = first.machine.queue.counts();
     assert!(0 < counts.answered && counts.answered <= counts.asked, "{counts:?}");
     first.end();
 }
@@ -260,7 +260,7 @@ fn two_who_ask_are_told_the_truth_however_late_the_scout_answers() {
 
 /// Race 1.
 #[test]
-#[should_panic(expected = "two are at the desk")]
+#[should_panic(expected = "two are at the queue")]
 fn a_lock_that_does_not_keep_others_out_is_found() {
     explore(|| two_ask(Fault::ForcesTheLock));
 }
@@ -299,10 +299,10 @@ fn fork_while_two_ask(fault: Fault) {
     stage.stopped = true;
     drop(first.machine.changed.wait_while(stage, |stage| stage.running > 0).unwrap());
     let child = Seen { process: 2, ..first.clone() };
-    let before = child.machine.desk.counts().answered;
+    let before = child.machine.queue.counts().answered;
     let found = (0..400).any(|_| child.ask(FREE) == Some(true));
     assert!(found, "the forked process gets no answer");
-    assert!(child.machine.desk.counts().answered > before, "the forked process takes an answer to another one's question");
+    assert!(child.machine.queue.counts().answered > before, "the forked process takes an answer to another one's question");
     child.end();
 }
 

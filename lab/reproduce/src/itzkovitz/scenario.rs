@@ -1,5 +1,5 @@
-//! Where journals are played: hosts of one processor on a simulated network, each with its server, by the
-//! prices of a time.
+//! Journals are replayed on hosts of one processor on a simulated network, each with its server, with the
+//! prices of a period.
 use anyhow::{Context, Result, bail};
 use foregather_barrier::Algorithm as Barrier;
 use foregather_dsm::Minipage;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 const LANES: u32 = 3;
 const SERVER: u32 = 0;
 const THREAD: u32 = 1;
-const LETTERS: u32 = 2;
+const MESSAGES: u32 = 2;
 /// More locks than any of the programs has.
 const LOCKS: u32 = 4_096;
 
@@ -40,15 +40,15 @@ pub(super) struct Scenario {
     pub(super) seed: u64,
 }
 
-/// What a switch of threads takes, and so much again that a thread notices a message: the paper gives
-/// neither; fitted to the 67 us of taking and leaving a lock.
+/// What a switch of threads takes, and also what it takes until a thread notices a message. The paper gives
+/// neither; fitted to its 67 us for taking and releasing a lock.
 const WAKE_1999: Nanos = Nanos(11_450);
 /// What a fault takes beyond what the paper's single costs add up to: fitted to its 204 us for a read of 128
 /// bytes.
 pub(super) const RESIDUAL: Nanos = Nanos(55_700);
 
 impl Scenario {
-    /// Millipage in 1999, if a message were noticed at once.
+    /// Millipage in 1999, if it noticed messages at once.
     pub(super) fn event_driven_1999() -> Self {
         let us = Nanos::from_us;
         let prices = Prices {
@@ -83,9 +83,9 @@ impl Scenario {
     pub(super) fn millipage_1999() -> Self {
         let us = Nanos::from_us;
         let sweeps = Sweeps { usual: us(1_000), early: us(50), late: us(3_000), one_in: 10 };
-        let mut stage = Self::event_driven_1999();
-        stage.nic.notice = Notice::Sweeps(sweeps);
-        stage
+        let mut scenario = Self::event_driven_1999();
+        scenario.nic.notice = Notice::Sweeps(sweeps);
+        scenario
     }
 
     /// This system on hosts of today: faults by userfaultfd, messages as between two processes of one machine
@@ -117,8 +117,8 @@ impl Scenario {
     }
 }
 
-/// A performance, when it is over.
-pub(super) struct Show {
+/// The result of a replay.
+pub(super) struct Replayed {
     /// Where each host's thread spent its time.
     pub(super) threads: Vec<TimeSpent>,
     /// How often each minipage was asked for.
@@ -130,7 +130,7 @@ pub(super) struct Show {
     pub(super) trace: u64,
 }
 
-impl Show {
+impl Replayed {
     /// How long the slowest took.
     pub(super) fn span(&self) -> Nanos {
         self.threads.iter().map(|played| played.span).max().unwrap_or_default()
@@ -154,15 +154,15 @@ impl Show {
 enum TaskResult {
     Server(Vec<(Minipage, Counts)>),
     Thread(TimeSpent),
-    Letters,
+    Messages,
 }
 
-/// Plays the journals of all hosts' threads on minipages of such lengths.
-pub(super) fn replay(stage: &Scenario, journals: &[Journal], bytes: &Arc<[u32]>) -> Result<Show> {
+/// Replays the journals of all hosts' threads on minipages of these lengths.
+pub(super) fn replay(scenario: &Scenario, journals: &[Journal], bytes: &Arc<[u32]>) -> Result<Replayed> {
     let hosts = journals.len() as u32;
-    let homes = if stage.central { Homes::central(hosts, 0) } else { Homes::spread(hosts) }?;
-    let sizes = Sizes::new(Arc::clone(bytes), stage.profile);
-    let cluster = Cluster::<Heap>::new(stage.spec(hosts)).map_err(anyhow::Error::msg)?;
+    let homes = if scenario.central { Homes::central(hosts, 0) } else { Homes::spread(hosts) }?;
+    let sizes = Sizes::new(Arc::clone(bytes), scenario.profile);
+    let cluster = Cluster::<Heap>::new(scenario.spec(hosts)).map_err(anyhow::Error::msg)?;
     let nodes: Vec<Host<'_>> = (0..hosts).map(|_| Node::new(homes, sizes.count(), sizes.clone())).collect();
     let mut report = cluster.run(async |lane| {
         let rank = lane.rank();
@@ -173,11 +173,11 @@ pub(super) fn replay(stage: &Scenario, journals: &[Journal], bytes: &Arc<[u32]>)
                 let ended = serve(&lane, node, server, &Waiter::new(Policy::Block, rank)).await?;
                 Ok::<TaskResult, Error>(TaskResult::Server(ended.directory().counts().collect()))
             }
-            THREAD => thread(stage, lane, node, &journals[rank as usize]).await.map(TaskResult::Thread),
-            _ => Ok(TaskResult::Letters),
+            THREAD => thread(scenario, lane, node, &journals[rank as usize]).await.map(TaskResult::Thread),
+            _ => Ok(TaskResult::Messages),
         }
     });
-    let mut show = Show {
+    let mut replayed = Replayed {
         threads: vec![],
         traffic: vec![],
         frames: report.frames,
@@ -189,25 +189,25 @@ pub(super) fn replay(stage: &Scenario, journals: &[Journal], bytes: &Arc<[u32]>)
     // The host that failed says more than the hosts that wait for it.
     for end in ended.into_iter().chain(open) {
         match end.with_context(|| format!("a simulation got stuck: {stuck}"))?? {
-            TaskResult::Server(counts) => show.traffic.extend(counts),
-            TaskResult::Thread(played) => show.threads.push(played),
-            TaskResult::Letters => {}
+            TaskResult::Server(counts) => replayed.traffic.extend(counts),
+            TaskResult::Thread(played) => replayed.threads.push(played),
+            TaskResult::Messages => {}
         }
     }
-    if show.threads.len() != hosts as usize {
-        bail!("{} of {hosts} threads came to an end", show.threads.len());
+    if replayed.threads.len() != hosts as usize {
+        bail!("{} of {hosts} threads came to an end", replayed.threads.len());
     }
-    show.traffic.sort_by_key(|(minipage, _)| *minipage);
-    Ok(show)
+    replayed.traffic.sort_by_key(|(minipage, _)| *minipage);
+    Ok(replayed)
 }
 
 type Host<'s> = Node<SmpCpu<'s, Heap>, Sizes>;
 
-async fn thread<'s>(stage: &Scenario, lane: Lane<'s, Heap>, node: &Host<'s>, journal: &Journal) -> Result<TimeSpent, Error> {
+async fn thread<'s>(scenario: &Scenario, lane: Lane<'s, Heap>, node: &Host<'s>, journal: &Journal) -> Result<TimeSpent, Error> {
     let settings = Settings { policy: Some(Policy::Block), ..Settings::default() };
-    let messenger = Messenger::new(lane.beside(LETTERS), settings)?;
+    let messenger = Messenger::new(lane.beside(MESSAGES), settings)?;
     let requester = Requester::new(lane, node, Policy::Block);
-    let Scenario { barrier, prefetches, pushes, pace_percent, .. } = *stage;
+    let Scenario { barrier, prefetches, pushes, pace_percent, .. } = *scenario;
     let spent = Player { node, requester, messenger: &messenger, barrier, prefetches, pushes, pace_percent }.run(journal).await?;
     messenger.leave();
     Ok(spent)

@@ -1,16 +1,15 @@
-//! The desk where questions are asked and answers left: the states of the scout without the kernel, of which
-//! it knows only [`Kernel`].
+//! The scout's questions and answers, without the kernel, of which this file knows only [`Kernel`].
 use super::atomic::{AtomicU32, AtomicU64};
 use core::sync::atomic::Ordering::*;
 use foregather_machine::{CpuId, Nanos, ThreadId};
 
-/// An idle processor answers within this time, some wakes; at a busy one the scout waits for turns of
-/// milliseconds.
+/// On an idle processor the scout answers within this time, which a few wake-ups take; on a busy one it waits
+/// for milliseconds.
 pub(super) const PROMPT: Nanos = Nanos::from_us(500);
-/// For how long a question keeps other questions out, and an answer is good.
+/// For how long a question blocks other questions, and an answer is valid.
 pub(super) const GOOD: Nanos = Nanos::from_ms(3);
 
-/// What the desk asks of the kernel.
+/// What the queue needs from the kernel.
 pub(super) trait Kernel {
     /// This process.
     fn process(&self) -> u32;
@@ -18,22 +17,22 @@ pub(super) trait Kernel {
     fn now(&self) -> Nanos;
     /// The caller's processor.
     fn here(&self) -> CpuId;
-    /// Lets threads that are ready to run there have the caller's processor first.
+    /// Yields: threads that are ready on the caller's processor run first.
     fn yield_now(&self);
-    /// Makes the scout; `false` if there can be none.
+    /// Starts the scout; `false` if that is impossible.
     fn start(&self) -> bool;
-    /// Has the scout on that processor when it returns; `false` if that cannot be.
+    /// Moves the scout to that processor; `false` if that is impossible.
     fn send(&self, scout: ThreadId, cpu: CpuId) -> bool;
     /// Wakes the scout, if it sleeps on that word.
     fn wake(&self, question: &AtomicU32);
 }
 
-/// How often a scout was sent, and came to run where it was sent.
+/// How often the scout was sent to a processor, and how often it ran there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Questions.
     pub asked: u64,
-    /// Answers, late ones too.
+    /// Answers, including late ones.
     pub answered: u64,
 }
 
@@ -116,7 +115,7 @@ impl ScoutQueue {
     pub(super) fn idle(&self, cpu: CpuId, kernel: &impl Kernel) -> Option<bool> {
         let process = kernel.process();
         let holder = self.lock.load(Relaxed);
-        // A thread that this process, a fork, does not have left another process's mark.
+        // If the mark is another process's, this process is a fork and does not have the thread that holds the lock.
         if holder == process || self.lock.compare_exchange(holder, process, Acquire, Relaxed).is_err() {
             return (self.scout.load(Relaxed) != NEVER).then_some(false);
         }
@@ -129,7 +128,7 @@ impl ScoutQueue {
     fn ask(&self, cpu: CpuId, process: u32, kernel: &impl Kernel) -> Option<bool> {
         if self.process.swap(process, Relaxed) != process {
             self.scout.store(ABSENT, Relaxed);
-            // No scout will answer the question any more.
+            // The scout of the last question is not in this process.
             self.leave(0, Nanos::ZERO, self.question.load(Relaxed), 0);
         }
         match self.scout.load(Acquire) {
@@ -167,7 +166,7 @@ impl ScoutQueue {
         self.cpu.store(cpu, Relaxed);
         self.asked_at.store(now.0, Relaxed);
         self.asked.fetch_add(1, Relaxed);
-        // Released after the scout was moved: a scout that reads this number is where it asks about.
+        // Released after the scout was moved: a scout that reads this number is on the processor in question.
         self.question.fetch_add(1, Release);
     }
 
@@ -182,7 +181,7 @@ impl ScoutQueue {
         self.scout.store(NEVER, Release);
     }
 
-    /// The scout is there. Returns the number of the last earlier question, whose answer is not awaited.
+    /// The scout is ready. Returns the number of the last earlier question, whose answer no thread expects.
     pub(super) fn enter(&self, scout: ThreadId) -> u32 {
         let before = self.question.load(Relaxed);
         self.scout.store(scout, Release);
