@@ -2,7 +2,7 @@
 //! them needs.
 use foregather_host::{facts, sched};
 use foregather_machine::{Costs, Error, Nanos};
-use foregather_sim::smp::{Eevdf, Group, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
+use foregather_sim::smp::{Distribution, Eevdf, Group, Job, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
 
 /// This machine, as far as the simulator knows machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,23 @@ pub(super) struct Calibration {
     pub(super) slice: Nanos,
     /// The turn of a thread under `SCHED_RR`.
     pub(super) turn: Nanos,
+    /// How often kernel threads and daemons wake up in a second.
+    pub(super) background_hz: u32,
+}
+
+/// A kernel thread or daemon runs for about this time when it wakes up.
+const BACKGROUND: Nanos = Nanos::from_us(30);
+/// The usual rate of their wake-ups, and the most that is taken for one: more is a program.
+pub(super) const BACKGROUND_HZ: u32 = 50;
+const MOST_BACKGROUND_HZ: f64 = 400.0;
+
+/// What runs on an idle machine, too. It takes hardly any time, but without it the threads of two processors
+/// that take turns with others would do so in step, or never meet, for as long as they run.
+pub(super) fn background(hz: u32) -> Option<Job> {
+    let period_ns = 1e9 / f64::from(hz.max(1));
+    let rest = Distribution::Exponential { mean_ns: (period_ns - BACKGROUND.0 as f64).max(1.0) };
+    let compute = Distribution::Exponential { mean_ns: BACKGROUND.0 as f64 };
+    (hz > 0).then(|| Job { compute, rest: Some(rest), ..Job::load("background", 1) })
 }
 
 impl Calibration {
@@ -23,10 +40,12 @@ impl Calibration {
         let facts = facts::machine();
         let tick = facts.tick_hz.map_or(costs.tick, |hz| Nanos(1_000_000_000 / u64::from(hz.max(1))));
         let turn = sched::round_robin_slice().unwrap_or(Nanos::from_ms(100));
-        Self { prices: Prices::measured(costs), tick, slice: Eevdf::base_slice(facts.cpus_online), turn }
+        let slice = Eevdf::base_slice(facts.cpus_online);
+        Self { prices: Prices::measured(costs), tick, slice, turn, background_hz: BACKGROUND_HZ }
     }
 
-    /// The same, with the price of preempting a busy processor as it is measured now.
+    /// The same, with the price of preempting a busy processor and the rate of background wake-ups as they are
+    /// measured now.
     ///
     /// # Errors
     /// If a thread cannot be pinned, or a partner never answered.
@@ -34,6 +53,10 @@ impl Calibration {
         let mut this = Self::of(costs);
         if let Some(wake) = foregather_bench::prices::busy_wake()? {
             this.prices.preempt = wake - this.prices.switch - this.prices.waker;
+        }
+        // Each wake-up switches to the thread and back.
+        if let Some(hz) = sched::switches_hz() {
+            this.background_hz = (hz / 2.0).clamp(1.0, MOST_BACKGROUND_HZ) as u32;
         }
         Ok(this)
     }
@@ -82,5 +105,6 @@ pub(super) mod tests {
         tick: Nanos::from_ms(4),
         slice: Nanos::from_us(1_400),
         turn: Nanos::from_ms(100),
+        background_hz: 0,
     };
 }

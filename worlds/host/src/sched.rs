@@ -1,10 +1,11 @@
 //! How the kernel schedules this thread, and how busy the machine is.
-use crate::forks;
+use crate::{clock, forks};
 use core::cell::OnceCell;
 use foregather_machine::{Cause, Error, Nanos};
 use rustix::process::{getpriority_process, setpriority_process};
 use std::fs;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 /// A scheduling class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -175,6 +176,18 @@ pub fn load() -> Result<SystemLoad, Error> {
     Ok(SystemLoad { runnable, tasks, steal, busy, idle })
 }
 
+/// How long [`switches_hz`] sleeps.
+const COUNTED: Duration = Duration::from_millis(250);
+
+/// Context switches of the machine in a second, counted while the caller sleeps for a quarter of one. `None` if
+/// the kernel does not show them.
+pub fn switches_hz() -> Option<f64> {
+    let count = || parse_switches(&fs::read_to_string("/proc/stat").ok()?);
+    let (began, before) = (clock::now(), count()?);
+    std::thread::sleep(COUNTED);
+    Some((count()? - before) as f64 / (clock::now() - began).as_secs())
+}
+
 /// How long this process's living threads have been ready to run without a processor, added up; `None` if the
 /// kernel does not count. Take it twice while the threads live: a thread that ends takes its share along.
 pub fn run_queue_wait() -> Option<Nanos> {
@@ -212,6 +225,10 @@ fn parse_loadavg(text: &str) -> Option<(u32, u32)> {
 }
 
 /// The line `cpu user nice system idle iowait irq softirq steal ...`, as ticks of steal, busy and idle.
+fn parse_switches(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("ctxt "))?.trim().parse().ok()
+}
+
 fn parse_stat(text: &str) -> Option<[u64; 3]> {
     let mut words = text.lines().find(|line| line.starts_with("cpu "))?.split_ascii_whitespace().skip(1);
     let mut field = || words.next().map(str::parse::<u64>);
@@ -301,6 +318,8 @@ mod tests {
     fn processor_times_are_read_and_malformed_ones_refused() {
         let text = "cpu  10 1 5 100 7 2 3 9 4 0\ncpu0 1 1 1 1\n";
         assert_eq!(parse_stat(text), Some([9, 21, 107]), "guest time is part of user time already");
+        assert_eq!((parse_switches("cpu 1\nctxt 81\n"), parse_switches("ctxt x\n"), parse_switches("")), (Some(81), None, None));
+        assert!(switches_hz().is_some_and(|hz| hz >= 4.0), "this thread slept once");
         assert_eq!(parse_stat("intr 3\ncpu 1 2 3 4\n"), Some([0, 6, 4]));
         for wrong in ["", "cpu0 1 2 3 4", "cpu 1 2 3", "cpu 1 2 x 4", "cpu 1 2 3 4 5 -6"] {
             assert_eq!(parse_stat(wrong), None, "{wrong}");

@@ -10,6 +10,7 @@ pub use models::{PeerModel, look_ns};
 pub use validity::ValidModels;
 pub(crate) use validity::name as validity_name;
 
+use crate::calibration::{BACKGROUND_HZ, background};
 use foregather_machine::{Costs, CpuId, Nanos};
 use foregather_sim::smp::{Distribution, Eevdf, Group, Job, MachineSpec, Prices, Record, Scheduler, Stop, Study, Ties, run};
 use foregather_wait::Policy;
@@ -236,6 +237,7 @@ fn study(work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting
         work.teams.iter().map(|team| team.job(threads(team), setting.model, team.policy(work, machine, setting), cpus)).collect();
     jobs.extend(work.others.iter().filter(|(used, _)| *used >= LEAST_LOAD).map(|&(used, cpu)| other(used, cpu % cpus)));
     let busy = jobs.iter().map(|job| job.threads).sum::<u32>() > cpus || machine.quota.is_some();
+    jobs.extend(background(BACKGROUND_HZ));
     let regions = work.teams.iter().map(|team| team.shortest(threads(team)));
     let (shortest, longest) = (regions.clone().min().unwrap_or_default(), regions.max().unwrap_or_default());
     let span = if busy { SPAN } else { SPAN.min(shortest.max(Nanos(500)) * REGIONS) };

@@ -1,5 +1,5 @@
 //! A row of the matrix as a simulation: the same team, grain, hogs and quota; and where its members begin.
-use crate::calibration::Calibration;
+use crate::calibration::{Calibration, background};
 use anyhow::{Result, anyhow};
 use foregather_barrier::Algorithm;
 use foregather_bench::WorkDistribution;
@@ -69,7 +69,7 @@ impl<'a> Team<'a> {
         let hogs = Job { start: hogs, ..Job::load("hogs", row.hogs) };
         Study {
             machine: likeness.machine(self.cpus, false, quota_ms),
-            jobs: if row.hogs > 0 { vec![hogs, team] } else { vec![team] },
+            jobs: background(likeness.background_hz).into_iter().chain((row.hogs > 0).then_some(hogs)).chain([team]).collect(),
             stop: Stop::Limit,
             limit: if quota_ms.is_some() { self.span.max(QUOTA_SPAN) } else { self.span },
             seed,
