@@ -1,4 +1,4 @@
-//! `cargo xtask drop-in libgomp|pthread|blas|watch|mpi`: libraries that are loaded before those that programs
+//! `cargo xtask drop-in libgomp|pthread|blas|watch|mpi|all`: libraries that are loaded before those that programs
 //! have.
 //!
 //! rustc writes a version script of its own for every shared library, and linkers take one. So the face of
@@ -11,11 +11,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) const HELP: &str = "\
-cargo xtask drop-in libgomp|pthread|blas|watch|mpi
+cargo xtask drop-in libgomp|pthread|blas|watch|mpi|all
 
 Builds libforegather_gomp.so, to be preloaded by programs that use the GNU OpenMP runtime, libforegather_pthread.so, by programs with
 barriers of POSIX threads, libforegather_blas.so, by programs with a BLAS, libforegather_watch.so, by which `foregather advise` records
-what threads wait for, or libforegather_mpi.so, by which `foregather hang` sees calls of MPI, and prints where it is. The first stands in gomp/libgomp.so.1
+what threads wait for, or libforegather_mpi.so, by which `foregather hang` sees calls of MPI, and prints where it is. `all` builds them all,
+with the command and the library for C. The first stands in gomp/libgomp.so.1
 beside it, too, for library paths. They keep the names of their functions for debuggers. Needs cc and strip.";
 
 /// The libraries that there are, with the packages that they are built from.
@@ -23,16 +24,18 @@ pub(crate) const DROP_INS: [(&str, &str); 5] =
     [("libgomp", PARTS[1]), ("pthread", PARTS[2]), ("blas", PARTS[3]), ("watch", PARTS[5]), ("mpi", PARTS[6])];
 
 pub(crate) fn run(names: &[&str]) -> Result<bool, ChoreError> {
-    let found = match names {
-        [name] => DROP_INS.into_iter().find(|(known, _)| known == name),
-        _ => None,
+    let wanted: Vec<_> = DROP_INS.into_iter().filter(|(known, _)| names == [*known] || names == ["all"]).collect();
+    let built = match wanted[..] {
+        [] => {
+            let known = DROP_INS.map(|(known, _)| known).join(", ");
+            return Err(ChoreError::Usage(format!("expected one of {known}, or all, got `{}`", names.join(" "))));
+        }
+        [(_, package)] => Platform::Here.build(&[package])?,
+        _ => Platform::Here.build(&PARTS)?,
     };
-    let Some((name, package)) = found else {
-        let known = DROP_INS.map(|(known, _)| known).join(", ");
-        return Err(ChoreError::Usage(format!("expected one of {known}, got `{}`", names.join(" "))));
-    };
-    let built = Platform::Here.build(&[package])?;
-    println!("{}", library(Platform::Here, name, &built)?.display());
+    for (name, _) in wanted {
+        println!("{}", library(Platform::Here, name, &built)?.display());
+    }
     Ok(true)
 }
 

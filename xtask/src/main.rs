@@ -37,7 +37,7 @@ The chores of this repository.
   cargo xtask claims      papers/*.toml are well formed and every claim has an experiment; prints the coverage
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask examples    the programs of foregather/examples/, each with exactly the features that it names
-  cargo xtask drop-in     a library that is loaded before others: libgomp, pthread, blas, watch, mpi
+  cargo xtask drop-in     a library that is loaded before others: libgomp, pthread, blas, watch, mpi; or all
   cargo xtask dist        what a release consists of: a tarball, the wheel, its sources, checksums; for other machines, too
   cargo xtask wheel       the wheel for Python, with the command and the libraries in it
   cargo xtask install     libraries, headers, the command, its manual and completions below a prefix
@@ -75,7 +75,8 @@ const CHORES: [(&str, &str, Chore); 15] = [
     ("tidy", HELP, |rooms| report(tidy::run, rooms)),
     ("ci", ci::HELP, ci::run),
     ("claims", HELP, |_| report(claims::run, &[])),
-    ("peers", "", |rest| run_apart(&["-p", "foregather-peers", "--bin", "foregather-contests"], rest)),
+    // Beside the command, because its dependencies are compiled for that already.
+    ("peers", "", |rest| run_apart("foregather-contests", &["-p", "foregather-peers", "-p", "foregather-lab"], rest)),
     ("examples", examples::HELP, examples::run),
     ("drop-in", drop_in::HELP, drop_in::run),
     ("dist", dist::HELP, dist::run),
@@ -86,7 +87,7 @@ const CHORES: [(&str, &str, Chore); 15] = [
     ("semver", semver::HELP, semver::run),
     ("mutants", mutants::HELP, mutants::run),
     ("kill", kill::HELP, kill::run),
-    ("swarm", "", |rest| run_apart(&["-p", "foregather-swarm", "--features", "probes"], rest)),
+    ("swarm", "", |rest| run_apart("foregather-swarm", &["-p", "foregather-swarm", "--features", "probes"], rest)),
 ];
 
 fn main() -> ExitCode {
@@ -131,11 +132,11 @@ fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String), folders
 
 /// Runs a program of this workspace, built with optimisation. It explains its arguments itself, and an exit
 /// code of 2 or more becomes ours.
-fn run_apart(program: &[&str], arguments: &[&str]) -> Result<bool, ChoreError> {
+fn run_apart(program: &str, packages: &[&str], arguments: &[&str]) -> Result<bool, ChoreError> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["run", "--release", "--quiet"]).args(program).arg("--").args(arguments);
-    let status = cargo.status().map_err(|error| anyhow::anyhow!("cargo cannot be started: {error}"))?;
-    match status.code() {
+    build::done(cargo.args(["build", "--release", "--quiet", "--bin", program]).args(packages))?;
+    let mut program = Command::new(build::target()?.join("release").join(program));
+    match program.args(arguments).status()?.code() {
         Some(code @ 2..) => std::process::exit(code),
         code => Ok(code == Some(0)),
     }

@@ -55,7 +55,7 @@ fn nodes(value: &str) -> Result<u32, PeerError> {
 
 /// Our simulator: Cargo says where it lies. It is not run by way of Cargo, whose own peak of memory it would
 /// inherit.
-const OURS: [&str; 7] = ["bench", "--no-run", "--message-format=json", "--package", "foregather-bench", "--bench", "network"];
+const OURS: [&str; 7] = ["bench", "--no-run", "--message-format=json", "--package", "foregather-sim", "--bench", "network"];
 const DRIVER: &str = "peers/simgrid/butterfly.cpp";
 const HEADER: &str = "simgrid/s4u.hpp";
 /// A run that takes longer is ended, with an error.

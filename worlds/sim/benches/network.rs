@@ -1,7 +1,7 @@
 //! Measures the speed of the network simulator: messages per second of wall time, in one butterfly barrier of
 //! many nodes.
 //!
-//! `cargo bench -p foregather-bench --bench network` prints a table; with `-- --check` it fails if a row
+//! `cargo bench -p foregather-sim --bench network` prints a table; with `-- --check` it fails if a row
 //! misses its bound. `-- NODES SKEW_US ports|free` runs one case and prints one line of JSON, for comparisons
 //! with other simulators. The entry skew decides the figure: at 0 every queue looks two to five times faster.
 #![forbid(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Measures the speed of the simulator of shared processors: events per second, on one processor, with 64
 //! simulated ones.
 //!
-//! `cargo bench -p foregather-bench --bench simulator` prints a table; with `-- --check` it fails if a median
+//! `cargo bench -p foregather-sim --bench simulator` prints a table; with `-- --check` it fails if a median
 //! is below [`LEAST`]. Every row is one study of the figures of Tsafrir & Feitelson 2002 on twice their
 //! processors; both event queues take turns. Processor time is what counts: other programs may run.
 #![forbid(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Compares generic with hand-written barriers: the cost of writing barriers once, over traits, for every
 //! world.
 //!
-//! `cargo bench -p foregather-bench --bench generic` prints a table; with `-- --check` it fails if a median
+//! `cargo bench -p foregather-thread --bench generic` prints a table; with `-- --check` it fails if a median
 //! ratio is above [`LIMIT`]. Each pair of batches runs on the same two pinned threads, the order alternates,
 //! and member 0 holds the watch. By hand means: the same protocol (a value and a sleeper's bit in one word,
 //! the same lines, the same account of the central barrier's waits) by an author with knowledge of the
