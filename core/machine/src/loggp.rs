@@ -23,23 +23,15 @@ pub struct LogGp {
     pub variant: LogGpVariant,
 }
 
-/// Which sides of a message the gaps of LogGP hold up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LogGpVariant {
-    /// Senders and receivers, as its authors have it: many senders to one node wait for each other.
-    #[default]
-    BothSides,
-    /// Senders only: a node receives any number of messages at once.
-    SenderOnly,
-}
-
-impl LogGpVariant {
-    /// Its name in plans.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::BothSides => "both-sides",
-            Self::SenderOnly => "sender-only",
-        }
+crate::named! {
+    /// Which sides of a message the gaps of LogGP hold up.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum LogGpVariant {
+        /// Senders and receivers, as its authors have it: many senders to one node wait for each other.
+        #[default]
+        BothSides = "both-sides",
+        /// Senders only: a node receives any number of messages at once.
+        SenderOnly = "sender-only",
     }
 }
 

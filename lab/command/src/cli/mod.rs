@@ -545,31 +545,20 @@ impl App {
     }
 }
 
-/// The programs of `app`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub enum AppName {
-    /// Integer sort of the NAS.
-    Is,
-    /// Red-black relaxation of a grid.
-    Sor,
-    /// Molecules of water.
-    Water,
-    /// Factorisation of a matrix in blocks.
-    Lu,
-    /// A shortest tour through cities.
-    Tsp,
-}
-
-impl AppName {
-    /// The name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Is => "is",
-            Self::Sor => "sor",
-            Self::Water => "water",
-            Self::Lu => "lu",
-            Self::Tsp => "tsp",
-        }
+foregather_machine::named! {
+    /// The programs of `app`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+    pub enum AppName {
+        /// Integer sort of the NAS.
+        Is = "is",
+        /// Red-black relaxation of a grid.
+        Sor = "sor",
+        /// Molecules of water.
+        Water = "water",
+        /// Factorisation of a matrix in blocks.
+        Lu = "lu",
+        /// A shortest tour through cities.
+        Tsp = "tsp",
     }
 }
 

@@ -12,49 +12,28 @@ use foregather_machine::{CpuId, Nanos, ThreadId};
 use foregather_sim::smp::{Eevdf, QueuedThread, SchedulerReplay};
 use std::collections::BTreeMap;
 
-/// What is decided, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum DecisionKind {
-    /// Which thread runs next, when one falls asleep.
-    NextAtSleep,
-    /// Which runs next, when one was woken.
-    NextAtWakeup,
-    /// Which runs next, when the present one was charged at a tick.
-    NextAtTick,
-    /// Which runs next, when another program or the idle loop gives up the processor.
-    NextAfterOthers,
-    /// The present thread goes on, when one was woken.
-    StayAtWakeup,
-    /// It goes on, when it was charged at a tick.
-    StayAtTick,
-    /// Where a woken thread goes.
-    Place,
+foregather_machine::named! {
+    /// What is decided, and when.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub(super) enum DecisionKind {
+        /// Which thread runs next, when one falls asleep.
+        NextAtSleep = "next at a sleep",
+        /// Which runs next, when one was woken.
+        NextAtWakeup = "next at a wake-up",
+        /// Which runs next, when the present one was charged at a tick.
+        NextAtTick = "next at a tick",
+        /// Which runs next, when another program or the idle loop gives up the processor.
+        NextAfterOthers = "next after another program",
+        /// The present thread goes on, when one was woken.
+        StayAtWakeup = "stay at a wake-up",
+        /// It goes on, when it was charged at a tick.
+        StayAtTick = "stay at a tick",
+        /// Where a woken thread goes.
+        Place = "place",
+    }
 }
 
 impl DecisionKind {
-    pub(super) const ALL: [Self; 7] = [
-        Self::NextAtSleep,
-        Self::NextAtWakeup,
-        Self::NextAtTick,
-        Self::NextAfterOthers,
-        Self::StayAtWakeup,
-        Self::StayAtTick,
-        Self::Place,
-    ];
-
-    /// As in ids and tables.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::NextAtSleep => "next at a sleep",
-            Self::NextAtWakeup => "next at a wake-up",
-            Self::NextAtTick => "next at a tick",
-            Self::NextAfterOthers => "next after another program",
-            Self::StayAtWakeup => "stay at a wake-up",
-            Self::StayAtTick => "stay at a tick",
-            Self::Place => "place",
-        }
-    }
-
     /// Returns whether it is a switch.
     pub(super) const fn is_next(self) -> bool {
         matches!(self, Self::NextAtSleep | Self::NextAtWakeup | Self::NextAtTick | Self::NextAfterOthers)

@@ -3,30 +3,20 @@ use super::random::Random;
 use foregather_machine::Nanos;
 use std::sync::Arc;
 
-/// How fine a job is: the bound below which 90 % of its computations stay (Tsafrir & Feitelson 2002 §2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Granularity {
-    /// The bound is one context switch.
-    Fine,
-    /// The bound is five context switches.
-    Medium,
-    /// The bound is fifteen context switches; the paper says only that it is more than five.
-    Coarse,
+foregather_machine::named! {
+    /// How fine a job is: the bound below which 90 % of its computations stay (Tsafrir & Feitelson 2002 §2.1).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Granularity {
+        /// The bound is one context switch.
+        Fine = "fine",
+        /// The bound is five context switches.
+        Medium = "medium",
+        /// The bound is fifteen context switches; the paper says only that it is more than five.
+        Coarse = "coarse",
+    }
 }
 
 impl Granularity {
-    /// All three, finest first.
-    pub const ALL: [Self; 3] = [Self::Fine, Self::Medium, Self::Coarse];
-
-    /// The word for it in plans and figures: `fine`, `medium`, `coarse`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fine => "fine",
-            Self::Medium => "medium",
-            Self::Coarse => "coarse",
-        }
-    }
-
     /// Computation intervals of that class, normally distributed with this coefficient of variation: `mu = B
     /// / (1 + 1.2816 CV)`, so nine in ten stay below the bound `B`.
     pub fn normal(self, context_switch: Nanos, variation: f64) -> Distribution {

@@ -57,31 +57,18 @@ pub struct Sample {
     pub native: u32,
 }
 
-/// The states of a thread that are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// It computes, or its processor switches to it.
-    Compute,
-    /// It spins on a word.
-    Spin,
-    /// It could run, and has no processor.
-    Ready,
-    /// It sleeps until it is woken or its bound passes.
-    Blocked,
-}
-
-impl State {
-    /// All four, as in [`Sample::states`].
-    pub const ALL: [Self; 4] = [Self::Compute, Self::Spin, Self::Ready, Self::Blocked];
-
-    /// The word for it in figures: `computing`, `spinning`, `ready`, `blocked`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Compute => "computing",
-            Self::Spin => "spinning",
-            Self::Ready => "ready",
-            Self::Blocked => "blocked",
-        }
+foregather_machine::named! {
+    /// The states of a thread that are told apart.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum State {
+        /// It computes, or its processor switches to it.
+        Compute = "computing",
+        /// It spins on a word.
+        Spin = "spinning",
+        /// It could run, and has no processor.
+        Ready = "ready",
+        /// It sleeps until it is woken or its bound passes.
+        Blocked = "blocked",
     }
 }
 
