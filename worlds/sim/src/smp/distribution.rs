@@ -4,7 +4,8 @@ use foregather_machine::Nanos;
 use std::sync::Arc;
 
 foregather_machine::named! {
-    /// How fine a job is: the bound below which 90 % of its computations stay (Tsafrir & Feitelson 2002 §2.1).
+    /// How fine a job is: the bound below which 90 % of its computations stay (Tsafrir & Feitelson 2002
+    /// §2.1).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Granularity {
         /// The bound is one context switch.
