@@ -1,6 +1,7 @@
 //! The handle of a rank, which is passed to its body.
 use super::call::{RankCall, call};
 use super::link::{Link, over};
+use super::recorded::{Noted, Recorder, noting, through};
 use super::verbs;
 use bytemuck::{NoUninit, Pod, cast_slice, cast_slice_mut};
 use core::time::Duration;
@@ -48,7 +49,10 @@ use foregather_message::collective::{Element, sum};
 /// one that has returned, `Cause::PeerLost` one whose process has died or stopped responding.
 /// `Cause::Deadlock` names ranks that wait for each other. After an error, messages to and from that rank may
 /// be lost; return the error.
-pub struct Communicator(pub(super) Link);
+pub struct Communicator {
+    pub(super) link: Link,
+    pub(super) recorder: Recorder,
+}
 
 impl Communicator {
     /// Returns the rank's number, from 0.
@@ -59,7 +63,7 @@ impl Communicator {
     /// ```
     #[must_use]
     pub fn rank(&self) -> u32 {
-        over!(&self.0, messenger => messenger.rank())
+        over!(&self.link, messenger => messenger.rank())
     }
 
     /// Returns the number of ranks: those that the launcher has started or, without a launcher, the argument
@@ -71,7 +75,7 @@ impl Communicator {
     /// ```
     #[must_use]
     pub fn size(&self) -> u32 {
-        over!(&self.0, messenger => messenger.size())
+        over!(&self.link, messenger => messenger.size())
     }
 
     /// Sends elements to rank `to`, and returns when `data` may be reused: a message of up to 64 KiB as soon
@@ -109,7 +113,9 @@ impl Communicator {
 
     #[inline]
     fn send_in<T: NoUninit>(&self, call: RankCall, to: u32, data: &[T]) -> Result<(), Error> {
-        over!(&self.0, messenger => call.run(messenger, || verbs::send(messenger, to, cast_slice(data))))
+        let bytes: &[u8] = cast_slice(data);
+        let send = || over!(&self.link, messenger => call.run(messenger, || verbs::send(messenger, to, bytes)));
+        noting(&self.recorder, send, |()| Noted::Sent(to, bytes.len()))
     }
 
     /// Waits for the next message from rank `from`, and stores its elements at the beginning of `into`.
@@ -167,7 +173,8 @@ impl Communicator {
     #[inline]
     fn receive_in<T: Pod>(&self, call: RankCall, from: u32, into: &mut [T]) -> Result<usize, Error> {
         let into = cast_slice_mut(into);
-        over!(&self.0, messenger => call.take(messenger, from, || verbs::receive(messenger, from, into, size_of::<T>())))
+        let receive = || over!(&self.link, messenger => call.take(messenger, from, || verbs::receive(messenger, from, into, size_of::<T>())));
+        noting(&self.recorder, receive, |&elements| Noted::Received(from, elements * size_of::<T>()))
     }
 
     /// Receives a message of any length into a new vector.
@@ -185,7 +192,7 @@ impl Communicator {
     /// `Cause::Elements` if its length is not a multiple of the element size, `Cause::Length` if there is no
     /// memory for it; otherwise as for [`receive`](Self::receive).
     pub fn receive_vec<T: Pod>(&self, from: u32) -> Result<Vec<T>, Error> {
-        over!(&self.0, messenger => call!("receive_vec").take(messenger, from, || verbs::receive_vec(messenger, from)))
+        self.receive_vec_in(call!("receive_vec"), from)
     }
 
     /// Receives like [`receive_vec`](Self::receive_vec), for at most `timeout`. After a timeout nothing is
@@ -194,8 +201,12 @@ impl Communicator {
     /// # Errors
     /// `Cause::TimedOut`; otherwise as for [`receive_vec`](Self::receive_vec).
     pub fn receive_vec_timeout<T: Pod>(&self, from: u32, timeout: Duration) -> Result<Vec<T>, Error> {
-        let call = call!("receive_vec").within(timeout);
-        over!(&self.0, messenger => call.take(messenger, from, || verbs::receive_vec(messenger, from)))
+        self.receive_vec_in(call!("receive_vec").within(timeout), from)
+    }
+
+    fn receive_vec_in<T: Pod>(&self, call: RankCall, from: u32) -> Result<Vec<T>, Error> {
+        let receive = || over!(&self.link, messenger => call.take(messenger, from, || verbs::receive_vec(messenger, from)));
+        noting(&self.recorder, receive, |all: &Vec<T>| Noted::Received(from, size_of_val(&all[..])))
     }
 
     /// Sends `out` to rank `peer`, and receives its message into the beginning of `into`. Returns the number
@@ -228,10 +239,13 @@ impl Communicator {
     }
 
     fn exchange_in<T: Pod>(&self, call: RankCall, peer: u32, out: &[T], into: &mut [T]) -> Result<usize, Error> {
-        let (out, into) = (cast_slice(out), cast_slice_mut(into));
-        over!(&self.0, messenger => {
-            call.run(messenger, || verbs::exchange(messenger, messenger.rank(), peer, out, into, size_of::<T>()))
-        })
+        let (out, into): (&[u8], _) = (cast_slice(out), cast_slice_mut(into));
+        let exchange = || {
+            over!(&self.link, messenger => {
+                call.run(messenger, || verbs::exchange(messenger, messenger.rank(), peer, out, into, size_of::<T>()))
+            })
+        };
+        noting(&self.recorder, exchange, |&elements| Noted::Exchanged(peer, out.len(), elements * size_of::<T>()))
     }
 
     /// Waits until all ranks have arrived. Costs `log2(ranks)` messages per rank, one after another.
@@ -245,7 +259,7 @@ impl Communicator {
     /// As for [`Communicator`](Self#errors).
     #[inline]
     pub fn barrier(&self) -> Result<(), Error> {
-        over!(&self.0, messenger => call!("barrier" together).run(messenger, || verbs::barrier(messenger)))
+        self.barrier_in(call!("barrier" together))
     }
 
     /// Waits like [`barrier`](Self::barrier), for at most `timeout`. After a timeout this rank must
@@ -268,8 +282,12 @@ impl Communicator {
     /// # Errors
     /// `Cause::TimedOut`; otherwise as for [`barrier`](Self::barrier).
     pub fn barrier_timeout(&self, timeout: Duration) -> Result<(), Error> {
-        let call = call!("barrier" together).within(timeout);
-        over!(&self.0, messenger => call.run(messenger, || verbs::barrier(messenger)))
+        self.barrier_in(call!("barrier" together).within(timeout))
+    }
+
+    #[inline]
+    fn barrier_in(&self, call: RankCall) -> Result<(), Error> {
+        over!(&self.link, messenger => through!(&self.recorder, messenger, port => call.run(messenger, || verbs::barrier(port))))
     }
 
     /// Combines the values of all ranks in rank order, in a fixed tree. Every rank gets a result with the
@@ -321,7 +339,9 @@ impl Communicator {
     }
 
     fn reduce_in<T: Element>(&self, call: RankCall, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
-        over!(&self.0, messenger => call.run(messenger, || verbs::reduce(messenger, value, combine)))
+        over!(&self.link, messenger => {
+            through!(&self.recorder, messenger, port => call.run(messenger, || verbs::reduce(port, value, combine)))
+        })
     }
 
     /// Copies the `data` of rank `root` into the `data` of all other ranks, which must have the same length.
@@ -353,6 +373,9 @@ impl Communicator {
     }
 
     fn broadcast_in<T: Pod>(&self, call: RankCall, root: u32, data: &mut [T]) -> Result<(), Error> {
-        over!(&self.0, messenger => call.run(messenger, || verbs::broadcast(messenger, root, cast_slice_mut(data))))
+        let bytes = cast_slice_mut(data);
+        over!(&self.link, messenger => {
+            through!(&self.recorder, messenger, port => call.run(messenger, || verbs::broadcast(port, root, bytes)))
+        })
     }
 }

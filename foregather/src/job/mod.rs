@@ -2,17 +2,18 @@
 //!
 //! - this file: [`job`], how ranks start and end. `communicator`: the handle; `verbs`: its operations, once
 //!   for every fabric; `call`: their names in error messages, and their timeouts.
-//! - `link`: the fabrics. `ends`: which error is reported.
+//! - `link`: the fabrics. `ends`: which error is reported. `recorded`: what a rank records for the simulator.
 mod call;
 mod communicator;
 mod link;
+mod recorded;
 mod verbs;
 
 pub use communicator::Communicator;
 
 use crate::ends::{self, Panic};
-use core::cell::Cell;
-use foregather_launch::{Lanes, Launcher, Session, detect};
+use core::cell::{Cell, RefCell};
+use foregather_launch::{Lanes, Launcher, RankRecorder, Session, detect};
 use foregather_machine::{Address, Cause, Error};
 use foregather_shm::{SegmentSpec, ShmFabric};
 use link::Link;
@@ -106,7 +107,7 @@ fn on_threads<R: Send>(ranks: u32, body: &(impl Fn(&Communicator) -> Result<R, E
             let panicked = |panic| {
                 first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
             };
-            run_body(Communicator(Link::Threads(verbs::messenger(lane)?)), body, panicked, |_| ())
+            run_body(Communicator { link: Link::Threads(verbs::messenger(lane)?), recorder: None }, body, panicked, |_| ())
         },
     )?;
     match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -127,7 +128,8 @@ fn as_one_rank<R>(body: &impl Fn(&Communicator) -> Result<R, Error>) -> Result<R
         ends::report_panic(&session);
         first = Some(panic);
     };
-    let mine = run_body(Communicator(link), body, panicked, |error| ends::report(&session, error));
+    let recorder = RankRecorder::begin(session.rank())?.map(RefCell::new);
+    let mine = run_body(Communicator { link, recorder }, body, panicked, |error| ends::report(&session, error));
     ends::of_this_rank(session, mine, first)
 }
 
@@ -146,15 +148,19 @@ fn run_body<R>(
     INSIDE.set(true);
     let end = catch_unwind(AssertUnwindSafe(|| body(&me)));
     INSIDE.set(false);
+    let rank = me.rank();
+    let Communicator { link, recorder } = me;
     let result = end.unwrap_or_else(|panic| {
         panicked(panic);
-        Err(ends::panicked(me.rank()))
+        Err(ends::panicked(rank))
     });
+    let recorded = recorder.map_or(Ok(()), |recorder| recorder.into_inner().end());
+    let result = result.and_then(|result| recorded.map(|()| result));
     match &result {
-        Ok(_) => me.0.leave(),
+        Ok(_) => link.leave(),
         Err(error) => {
             failing(error);
-            me.0.fail(error);
+            link.fail(error);
         }
     }
     result

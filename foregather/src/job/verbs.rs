@@ -3,7 +3,7 @@
 //! A message is one piece, and its receiver reads the length first. Long messages are not copied when they
 //! are sent.
 use foregather_barrier::dissemination;
-use foregather_machine::{Cause, Error, Fabric, Rank, block_on};
+use foregather_machine::{Cause, Error, Fabric, Port, Rank, block_on};
 use foregather_message::collective::{self, Element};
 use foregather_message::{Cheaper, Incoming, Messenger, Mode, Receive, Settings};
 
@@ -120,16 +120,16 @@ pub(super) fn exchange<F: Fabric>(
 }
 
 #[inline]
-pub(super) fn barrier<F: Fabric>(messenger: &Messenger<F>) -> Result<(), Error> {
-    block_on(dissemination(messenger))
+pub(super) fn barrier(port: &impl Port) -> Result<(), Error> {
+    block_on(dissemination(port))
 }
 
-pub(super) fn reduce<F: Fabric, T: Element>(messenger: &Messenger<F>, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
+pub(super) fn reduce<T: Element>(port: &impl Port, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
     let mut all = [value];
-    block_on(collective::allreduce(messenger, &mut all, combine))?;
+    block_on(collective::allreduce(port, &mut all, combine))?;
     Ok(all[0])
 }
 
-pub(super) fn broadcast<F: Fabric>(messenger: &Messenger<F>, root: Rank, bytes: &mut [u8]) -> Result<(), Error> {
-    block_on(collective::broadcast(messenger, root, bytes))
+pub(super) fn broadcast(port: &impl Port, root: Rank, bytes: &mut [u8]) -> Result<(), Error> {
+    block_on(collective::broadcast(port, root, bytes))
 }

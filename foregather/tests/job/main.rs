@@ -5,6 +5,7 @@ mod forgotten;
 mod launched;
 mod nested;
 mod programs;
+mod recorded;
 mod sizes;
 mod timeouts;
 mod waits;

@@ -1,6 +1,7 @@
 //! The programs of these tests' processes: ignored tests of this executable, which starts itself.
 use foregather::engine::Error;
 use foregather::processes::launch::spawn::{self, SpawnPlan};
+use foregather::processes::launch::{JobTrace, TraceTotals};
 use foregather::{Communicator, job};
 use rustix::process::{Signal, getpid, kill_process};
 use std::env;
@@ -36,7 +37,16 @@ fn launcher() {
     });
     let size = env::var("TEST_SIZE").unwrap().parse().unwrap();
     let program = program("rank").into_iter().map(Into::into).collect();
-    exit(spawn::run(&SpawnPlan { size, program, ..SpawnPlan::default() }).map_or(99, i32::from));
+    let record = env::var_os("TEST_RECORD").map(|path| JobTrace::new(path.as_ref(), size).unwrap());
+    let path = record.as_ref().map(|trace| trace.path().to_owned());
+    let code = spawn::run(&SpawnPlan { size, program, record: path, ..SpawnPlan::default() }).map_or(99, i32::from);
+    match record.as_ref().map(JobTrace::join) {
+        None => {}
+        Some(Ok(TraceTotals { messages, bytes, .. })) => say(&format!("recorded {messages} messages of {bytes} bytes")),
+        Some(Err(error)) => say(&format!("no record: {error}")),
+    }
+    drop(record);
+    exit(code);
 }
 
 /// A process that a rank starts.
@@ -55,6 +65,7 @@ fn rank() {
         "ring" => ring(),
         "twice" => ring().and_then(|()| ring()),
         "nested" => nested(),
+        "no rank" => Ok(()),
         "alone" => alone(),
         "children" => children(),
         "circle" => circle(),

@@ -64,7 +64,7 @@ pub fn run(cli: &Cli) -> Result<()> {
             }
             match verb {
                 Verb::Doctor { peers } => diagnose(cli, *peers),
-                Verb::Run(options) => run::run(options),
+                Verb::Run(options) => run::run(cli, options),
                 Verb::App(options) => run_app(cli, options),
                 Verb::Demo { output, turns } => demo::run(output, *turns, cli.quiet),
                 Verb::Measure { what, output } => measure(cli, foregather_measure::experiment(what), output.as_deref()),

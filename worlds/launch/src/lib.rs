@@ -5,7 +5,8 @@
 //! - [`detect`]: which launcher started this process. [`Session`]: the job of a process that uses it several
 //!   times.
 //! - [`Lanes`]: the job's fabric, shared memory, libfabric or MPI.
-//! - [`spawn`]: the launcher of `foregather run`.
+//! - [`spawn`]: the launcher of `foregather run`. [`RankRecorder`], [`JobTrace`]: the record of a job, for the
+//!   simulator.
 //!
 //! Settings, how losses are detected, and what unverified peers can do: `README.md`.
 //!
@@ -30,6 +31,7 @@ mod own;
 mod place;
 mod pmi1;
 mod pmix;
+mod recording;
 mod secret;
 mod session;
 mod settings;
@@ -42,4 +44,5 @@ mod whereabouts;
 pub use detect::{Detected, Launcher, detect};
 pub use job::Job;
 pub use lanes::Lanes;
+pub use recording::{JobTrace, RankRecorder, TraceTotals};
 pub use session::Session;

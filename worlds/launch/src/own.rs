@@ -17,6 +17,8 @@ pub(crate) const SECRET: &str = "FOREGATHER_SECRET";
 /// The name of the launcher's socket, at which a process finds out whether it is the rank, or a child that
 /// only inherited the variables.
 pub(crate) const DESK: &str = "FOREGATHER_DESK";
+/// The trace that the ranks record, as an absolute path; empty for none.
+pub(crate) const RECORD: &str = "FOREGATHER_RECORD";
 /// The jobs inside which a process was started, innermost last, each followed by `/`. The process is killed
 /// when one of them ends.
 pub(crate) const WITHIN: &str = "FOREGATHER_WITHIN";

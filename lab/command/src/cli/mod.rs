@@ -164,7 +164,8 @@ pub enum Verb {
     Hang(Hang),
     /// Starts a program as the ranks of a job; the ranks connect to each other and exit together.
     #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
-                            Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\n\
+                            Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\
+                            Example: foregather run -n 4 --record my.goal -- ./my-program && foregather simulate my.goal\n\n\
                             The hosts file has one line per host: name [slots=N] [address=A], or name:N. The program needs no launcher of \
                             ours: it also runs under mpiexec, mpirun, srun and prterun.\n\
                             `run` exits with the code of the first rank that failed, or with 128 + N if signal N killed it. \
@@ -447,6 +448,10 @@ pub struct RunOptions {
     /// Prints the ranks' output without the rank before each line.
     #[arg(long)]
     pub no_prefix: bool,
+    /// Records what the ranks compute and send within `foregather::job`, and writes it to this file as a
+    /// trace in GOAL format, for `foregather simulate`.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true)]
     pub program: Vec<OsString>,

@@ -1,15 +1,17 @@
 //! `run`: starts the ranks of a job, here or on the hosts of a file, and ends as the first of them that
 //! fails.
-use crate::cli::RunOptions;
+use crate::cli::{Cli, RunOptions};
 use anyhow::{Context, Result, anyhow, bail};
 use foregather_launch::spawn::{self, Host, SpawnPlan};
+use foregather_launch::{JobTrace, TraceTotals};
+use foregather_machine::shown;
 use foregather_results::failure::Failure;
 
 /// Starts the job and sees it through.
 ///
 /// # Errors
 /// [`Failure::Job`] with the code of the first rank that failed, or why the job cannot be started.
-pub fn run(options: &RunOptions) -> Result<()> {
+pub fn run(cli: &Cli, options: &RunOptions) -> Result<()> {
     let hosts = match &options.hosts {
         None => vec![],
         Some(path) => {
@@ -27,9 +29,18 @@ pub fn run(options: &RunOptions) -> Result<()> {
         None => hosts.iter().map(|host| host.slots).sum(),
     };
     let (fabric, prefix) = (options.fabric.clone(), !options.no_prefix);
-    let plan = SpawnPlan { size, program: options.program.clone(), fabric, hosts, remote_shell, prefix };
+    let trace = options.record.as_deref().map(|path| JobTrace::new(path, size)).transpose()?;
+    let record = trace.as_ref().map(|trace| trace.path().to_owned());
+    let plan = SpawnPlan { size, program: options.program.clone(), fabric, hosts, remote_shell, prefix, record };
     match spawn::run(&plan)? {
-        0 => Ok(()),
-        code => Err(Failure::Job(code).into()),
+        0 => {}
+        code => return Err(Failure::Job(code).into()),
     }
+    let Some(trace) = trace else { return Ok(()) };
+    let TraceTotals { operations, messages, bytes } = trace.join()?;
+    if !cli.quiet {
+        let name = trace.path().display().to_string();
+        eprintln!("recorded {size} ranks, {operations} operations, {messages} messages of {bytes} bytes in {}", shown(&name));
+    }
+    Ok(())
 }

@@ -88,3 +88,23 @@ fn a_full_disk_is_told_of() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("what the ranks print cannot be written: No space left on device"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_record_needs_a_place_and_a_program_that_is_a_rank() {
+    let place = scratch("nothing.goal");
+    let place = place.to_str().unwrap();
+    let output = run(&["run", "-n", "2", "--record", place, "--", "true"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("rank 0 recorded nothing") && stderr(&output).contains("foregather::job"),
+        "{}",
+        stderr(&output)
+    );
+    for nowhere in ["/no/such/folder/job.goal", "/"] {
+        let output = run(&["run", "-n", "2", "--record", nowhere, "--", "true"]);
+        assert_ne!(output.status.code(), Some(0));
+        assert!(stderr(&output).contains("cannot write the record"), "{}", stderr(&output));
+    }
+    assert_eq!(run(&["run", "-n", "1", "--record", place, "--", "false"]).status.code(), Some(1));
+    assert!(!std::path::Path::new(place).exists());
+}

@@ -34,6 +34,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use variables::Variables;
 
 /// The maximum time between two checks.
@@ -63,6 +64,8 @@ pub struct SpawnPlan {
     pub remote_shell: Vec<String>,
     /// Whether each line of output is prefixed with its rank.
     pub prefix: bool,
+    /// The absolute path of the trace that the ranks record, if they do ([`JobTrace`](crate::JobTrace)).
+    pub record: Option<PathBuf>,
 }
 
 /// Starts the job and returns its exit code when all of it has exited:

@@ -44,6 +44,9 @@ impl Variables {
             // they load.
             ("IPATH_NO_BACKTRACE".to_owned(), "1".to_owned()),
         ];
+        // Empty without a record: this launcher may itself have been started by a rank that is recorded.
+        let record = plan.record.as_ref().map_or("", |path| path.to_str().unwrap_or_default());
+        common.push((own::RECORD.to_owned(), record.to_owned()));
         common.extend(plan.fabric.iter().map(|fabric| (FABRIC.to_owned(), fabric.clone())));
         Ok((Self { size: plan.size, common, within, hosts }, listener))
     }

@@ -335,7 +335,7 @@ fn launcher() {
     let hosts = env::var("TEST_HOSTS").map_or(vec![], |text| Host::parse(&text).unwrap());
     let remote_shell = env::var("TEST_RSH").unwrap_or("ip netns exec".to_owned());
     let remote_shell = remote_shell.split_whitespace().map(str::to_owned).collect();
-    let plan = SpawnPlan { size, program, fabric: None, hosts, remote_shell, prefix: true };
+    let plan = SpawnPlan { size, program, fabric: None, hosts, remote_shell, prefix: true, record: None };
     match spawn::run(&plan) {
         Ok(code) => exit(i32::from(code)),
         Err(error) => {
