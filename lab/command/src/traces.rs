@@ -1,7 +1,7 @@
 //! `simulate` with a trace in GOAL: converted, or run to its end.
 use crate::cli::{Cli, Format, Simulate, TraceOptions};
 use crate::finish::{SIMULATE, finish, print};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use foregather_host::interrupt;
 use foregather_machine::shown;
 use foregather_results::failure::Failure;
@@ -24,7 +24,7 @@ pub(crate) fn run(cli: &Cli, options: &Simulate, path: &Path) -> Result<()> {
     if let Some((option, _)) = of_plans.into_iter().find(|(_, given)| *given) {
         bail!("--{option} is about plans, and {name} is a trace in GOAL: leave it out");
     }
-    let TraceOptions { network, noise, convert } = &options.of_trace;
+    let TraceOptions { network, noise, repeat_ranks, convert } = &options.of_trace;
     if let Some(into) = convert {
         let converted = goal::convert(path, into)?;
         let (operations, ranks) = (converted.operations, converted.ranks);
@@ -38,14 +38,24 @@ pub(crate) fn run(cli: &Cli, options: &Simulate, path: &Path) -> Result<()> {
         noise: noise.as_ref().map(|noise| goal::noise(noise, options.seed)).transpose()?,
     };
     let run = Run::begin(&format!("{SIMULATE}{name}"), Some(options.seed));
-    let trace = goal::open(path)?;
+    let mut trace = goal::open(path)?;
+    let recorded = trace.ranks();
+    if let Some(times) = *repeat_ranks {
+        trace = trace.repeat(times).context("--repeat-ranks")?;
+    }
     let Some(outcome) = goal::simulate(&name, trace, &how, cli.quiet)? else { return Err(Failure::Interrupted.into()) };
     let unreceived = (outcome.unreceived > 0).then(|| format!("{} messages were never received", outcome.unreceived));
     let changed = (!options.set.is_empty()).then(|| {
         let changes: Vec<String> = options.set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         format!("{named} with {}", changes.join(", "))
     });
-    let notes = unreceived.into_iter().chain(changed).collect();
+    let repeated = repeat_ranks.map(|times| {
+        format!(
+            "assumed: {times} copies of the {recorded} ranks form one ring; each rank exchanges messages at the same distances as \
+             before, so a collective operation combines no more ranks than in the trace"
+        )
+    });
+    let notes: Vec<_> = unreceived.into_iter().chain(changed).chain(repeated).collect();
     let results = run.end(interrupt::requested(), goal::measurements(&name, &outcome), vec![], notes);
     let explained = if options.explain { goal::explained(&outcome) } else { String::new() };
     if cli.format != Format::Table && options.explain {

@@ -260,3 +260,21 @@ fn a_million_mutated_traces_are_run_or_refused() {
     println!("{simulated} simulated, {refused} refused");
     assert!(simulated > 50_000 && refused > 200_000);
 }
+
+/// Whatever a rank exchanges with its neighbours, half way round, or with itself: copies end together.
+#[test]
+fn repeated_ranks_end_when_the_originals_do() {
+    let opened = |text: &str| GoalTrace::open(Box::new(GoalBytes(binary(text).unwrap()))).unwrap();
+    for (pattern, ranks, _) in expected::LAST {
+        let text = patterns::text(pattern, ranks, 1_001);
+        let once = ends(&text, OURS);
+        let run = GoalRun { network: OURS, noise: None };
+        let outcome = simulate(opened(&text).repeat(3).unwrap(), &run, &mut |_, _| true).unwrap();
+        let all: Vec<u64> = outcome.ranks.iter().map(|rank| rank.end.0).collect();
+        assert_eq!((all, outcome.unreceived), (once.repeat(3), 0), "{pattern} of {ranks} ranks");
+    }
+    for times in [0, 1 << 23, u32::MAX] {
+        let error = opened("num_ranks 3\nrank 0 {\ncalc 1\n}\nrank 1 {\n}\nrank 2 {\n}\n").repeat(times).err().unwrap();
+        assert!(error.to_string().contains(&format!("invalid number of repetitions {times}: expected 1 to 5592405")), "{error}");
+    }
+}

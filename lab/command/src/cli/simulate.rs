@@ -64,15 +64,25 @@ pub struct TraceOptions {
     /// The seed selects the offset in the file at which each rank starts.
     #[arg(long, value_name = "FILE")]
     pub noise: Option<PathBuf>,
+    /// Simulates K times as many ranks as the trace has. Its ranks are repeated around a ring, and each
+    /// exchanges messages with ranks at the same distance as before; the number of messages per rank stays
+    /// the same.
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    pub repeat_ranks: Option<u32>,
     /// Converts a trace in text form to a new binary file, without simulating it.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["network", "noise"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["network", "noise", "repeat_ranks"])]
     pub convert: Option<PathBuf>,
 }
 
 impl TraceOptions {
     /// The option of them that is given, if one is.
     pub fn given(&self) -> Option<&'static str> {
-        let names = [("network", self.network.is_some()), ("noise", self.noise.is_some()), ("convert", self.convert.is_some())];
+        let names = [
+            ("network", self.network.is_some()),
+            ("noise", self.noise.is_some()),
+            ("repeat-ranks", self.repeat_ranks.is_some()),
+            ("convert", self.convert.is_some()),
+        ];
         names.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 }

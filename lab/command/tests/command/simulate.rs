@@ -210,3 +210,23 @@ fn shipped_plans_are_listed() {
         assert!(names.contains(&name), "{name} is not in {names:?}");
     }
 }
+
+#[test]
+fn a_trace_is_repeated_and_the_assumption_is_printed() {
+    let trace = scratch("repeated.goal");
+    std::fs::write(&trace, "num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n").unwrap();
+    let trace = trace.to_str().unwrap();
+    let output = run(&["simulate", trace, "--repeat-ranks", "512"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1024 ranks, 1024 operations, 512 messages"), "{text}");
+    assert!(stderr(&output).contains("512 copies of the 2 ranks form one ring"), "{}", stderr(&output));
+    for (times, said) in
+        [("0", "invalid number of repetitions 0: expected 1 to"), ("4294967295", "expected 1 to"), ("-1", "-1"), ("x", "x")]
+    {
+        let output = run(&["simulate", trace, "--repeat-ranks", times]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+    let plan = run(&["simulate", "fig3", "--repeat-ranks", "2"]);
+    assert!(stderr(&plan).contains("repeat-ranks"), "{}", stderr(&plan));
+}

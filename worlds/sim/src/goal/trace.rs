@@ -4,6 +4,7 @@ use super::error::{GoalError, GoalPlace};
 use super::format::{ANY, COOKIE, COOKIE_BYTES, COOKIE_SPENT, Dependents, GoalKind, GoalOperation, HEADER, NODE, Node};
 use super::format::{PLACE, RANKS_MAX, u32_at, u64_at};
 use foregather_machine::Rank;
+use std::cmp::Ordering;
 
 /// Returns whether a file that begins with these bytes is a trace in the binary form.
 pub fn is_binary(beginning: &[u8]) -> bool {
@@ -24,6 +25,9 @@ struct RankBlock {
     appendix: u64,
 }
 
+/// The most operations of a trace whose ranks are repeated: they take 8 GiB.
+const OPERATIONS_MAX: u64 = 1 << 31;
+
 /// The file has not been asked yet for how many others an operation waits.
 const UNREAD: u32 = 0;
 /// An operation has become ready.
@@ -37,6 +41,8 @@ pub struct GoalTrace {
     cpus: u32,
     nics: u32,
     operations: u64,
+    /// How many of its ranks the file has. Others repeat them ([`GoalTrace::repeat`]).
+    of_file: u32,
     /// For each operation, for how many others it still waits, and one more; or what is below.
     left: Vec<u32>,
 }
@@ -71,7 +77,7 @@ impl GoalTrace {
         }
         blocks.fit(count);
         let (cpus, nics) = (u32::from(header[12]) + 1, u32::from(header[13]) + 1);
-        let mut trace = Self { blocks, ranks: Vec::new(), cpus, nics, operations: 0, left: Vec::new() };
+        let mut trace = Self { blocks, ranks: Vec::new(), cpus, nics, operations: 0, of_file: count, left: Vec::new() };
         let mut free = HEADER + u64::from(count) * PLACE;
         for rank in 0..count {
             free = trace.read_block(rank, free)?;
@@ -80,6 +86,45 @@ impl GoalTrace {
         let too_many = || GoalError::file(format!("{} operations do not fit into memory", trace.operations));
         trace.left = vec![UNREAD; operations.ok_or_else(too_many)?];
         Ok(trace)
+    }
+
+    /// Repeats the ranks of the file until there are `times` as many, as one ring: a message goes as far round
+    /// the ring as it went round that of the file, by the shorter way, so copies exchange messages with their
+    /// neighbours. A message half way round stays within its copy. Call it before the trace is simulated.
+    ///
+    /// # Errors
+    /// If `times` is 0, or there would be too many ranks or operations.
+    pub fn repeat(mut self, times: u32) -> Result<Self, GoalError> {
+        let most = (RANKS_MAX / self.of_file).min((OPERATIONS_MAX / self.operations.max(1)) as u32);
+        if !(1..=most).contains(&times) {
+            let (ranks, operations) = (self.of_file, self.operations);
+            let what = format!(
+                "invalid number of repetitions {times}: expected 1 to {most} for {ranks} ranks with {operations} operations"
+            );
+            return Err(GoalError::file(what));
+        }
+        let of_file = self.ranks.clone();
+        for copy in 1..u64::from(times) {
+            let first = copy * self.operations;
+            self.ranks.extend(of_file.iter().map(|block| RankBlock { first: first + block.first, ..*block }));
+        }
+        self.operations *= u64::from(times);
+        self.left = vec![UNREAD; self.operations as usize];
+        self.blocks.fit(self.ranks.len() as u32);
+        Ok(self)
+    }
+
+    /// Returns the rank of the ring with which `rank` exchanges the messages that the file exchanges with
+    /// `peer`.
+    fn around(&self, rank: Rank, peer: Rank) -> Rank {
+        let (of_file, all) = (self.of_file, self.ranks.len() as u32);
+        let own = rank % of_file;
+        let ahead = (peer + of_file - own) % of_file;
+        match (ahead * 2).cmp(&of_file) {
+            Ordering::Less => (rank + ahead) % all,
+            Ordering::Equal => rank - own + peer,
+            Ordering::Greater => (rank + all - (of_file - ahead)) % all,
+        }
     }
 
     /// Reads where the parts of a rank's block lie, which must not lie before `free`; returns its end.
@@ -123,7 +168,7 @@ impl GoalTrace {
     #[cold]
     fn mistake(&self, rank: Rank, number: u32, node: &Node) -> GoalError {
         let GoalOperation { peer, cpu, nic, .. } = node.operation;
-        let ranks = self.ranks.len();
+        let ranks = self.of_file;
         let what = match () {
             () if u32::from(cpu) >= self.cpus || u32::from(nic) >= self.nics => {
                 format!("processor {cpu} and NIC {nic}: the header says {} and {}", self.cpus, self.nics)
@@ -136,7 +181,7 @@ impl GoalTrace {
 
     fn has_peer(&self, of: &GoalOperation) -> bool {
         let any = of.kind == GoalKind::Recv && of.peer == ANY;
-        of.kind == GoalKind::Calc || (of.peer as usize) < self.ranks.len() || any
+        of.kind == GoalKind::Calc || of.peer < self.of_file || any
     }
 
     /// The `index`-th number from `at` on.
@@ -156,7 +201,7 @@ impl GoalTrace {
     pub(super) fn node(&mut self, rank: Rank, number: u32) -> Result<Node, GoalError> {
         let RankBlock { nodes_at, appendix, .. } = self.ranks[rank as usize];
         let bytes: [u8; NODE] = self.blocks.get(nodes_at + u64::from(number) * NODE as u64)?;
-        let node = Node::decode(&bytes).map_err(|kind| {
+        let mut node = Node::decode(&bytes).map_err(|kind| {
             let what = format!("unknown type {kind}: expected 1 (send), 2 (recv) or 3 (calc)");
             GoalError::new(GoalPlace::Operation(rank, number), what)
         })?;
@@ -164,6 +209,9 @@ impl GoalTrace {
         let GoalOperation { cpu, nic, .. } = node.operation;
         let has_places = u32::from(cpu) < self.cpus && u32::from(nic) < self.nics;
         if has_places && inside(node.on_end) && inside(node.on_start) && self.has_peer(&node.operation) {
+            if self.ranks.len() as u32 != self.of_file && node.operation.kind != GoalKind::Calc && node.operation.peer != ANY {
+                node.operation.peer = self.around(rank, node.operation.peer);
+            }
             return Ok(node);
         }
         Err(self.mistake(rank, number, &node))
