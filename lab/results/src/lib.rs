@@ -29,6 +29,7 @@ mod noise;
 pub mod number;
 pub mod output;
 pub mod progress;
+pub mod rivals;
 pub mod row;
 mod run;
 mod speedup;

@@ -1,9 +1,11 @@
 //! A comparison with LogGOPSim on the same traces: Schedgen's patterns, in end times, and files, in wall
 //! time, too.
 use crate::PeerError;
-use crate::support::{self, built, number, numbers, output_within, unknown};
+use crate::support::{self, built, keep, number, numbers, output_within, unknown};
 use anyhow::{Context, Result, ensure};
 use foregather_machine::Nanos;
+use foregather_results::rivals::rival;
+use foregather_results::{Measurement, Run};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,8 @@ pub(super) struct GoalPlan {
     files: Vec<PathBuf>,
     /// The command that is run as ours.
     ours: Option<PathBuf>,
+    /// Where the comparisons go, for a report.
+    output: Option<PathBuf>,
 }
 
 /// Schedgen's patterns but `trace`, which needs a trace, and `chained_dissem`, which sends to a rank that is
@@ -54,8 +58,14 @@ const LIMIT: Nanos = Nanos::from_ms(3_600_000);
 
 impl GoalPlan {
     pub(super) fn parse(options: &[&str]) -> Result<Self, PeerError> {
-        let mut plan =
-            Self { ranks: vec![4, 8, 13, 16, 32, 64], sizes: vec![1, 1_001, 70_000], rounds: 3, files: vec![], ours: None };
+        let mut plan = Self {
+            ranks: vec![4, 8, 13, 16, 32, 64],
+            sizes: vec![1, 1_001, 70_000],
+            rounds: 3,
+            files: vec![],
+            ours: None,
+            output: None,
+        };
         for (name, value) in support::options(options)? {
             match name {
                 "--ranks" => plan.ranks = numbers(name, value)?,
@@ -63,6 +73,7 @@ impl GoalPlan {
                 "--rounds" => plan.rounds = number(name, value)?,
                 "--files" => plan.files = value.split(',').map(PathBuf::from).collect(),
                 "--ours" => plan.ours = Some(value.into()),
+                "--output" => plan.output = Some(value.into()),
                 _ => return unknown(name),
             }
         }
@@ -87,13 +98,20 @@ pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     let ours = plan.ours.clone().map_or_else(|| built(&OURS), Ok)?;
     let folder = std::env::temp_dir().join(format!("foregather-peers-goal-{}", std::process::id()));
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let held = if plan.files.is_empty() { patterns(&plan, &ours, &folder) } else { files(&plan, &ours, &folder) };
+    let run = Run::begin("peers goal", None);
+    let mut compared = vec![];
+    let held = if plan.files.is_empty() {
+        patterns(&plan, &ours, &folder, &mut compared)
+    } else {
+        files(&plan, &ours, &folder, &mut compared)
+    };
     fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    keep(plan.output.as_deref(), run, compared)?;
     held
 }
 
 /// A line for each pattern: how many end times are equal, and how far ours by the authors' rules are away.
-fn patterns(plan: &GoalPlan, ours: &Path, folder: &Path) -> Result<(), PeerError> {
+fn patterns(plan: &GoalPlan, ours: &Path, folder: &Path, compared: &mut Vec<Measurement>) -> Result<(), PeerError> {
     println!("{:<22} {:>6} {:>6} {:>10}  {:>22}", "pattern", "cells", "equal", "no answer", "loggp, least to most");
     let mut differ = 0;
     for pattern in PATTERNS {
@@ -116,6 +134,12 @@ fn patterns(plan: &GoalPlan, ours: &Path, folder: &Path) -> Result<(), PeerError
         }
         differ += cells - silent - equal;
         away.sort_by(f64::total_cmp);
+        let answered = cells - silent;
+        let words = [format!("{answered} end times"), format!("{equal} equal")];
+        compared.push(rival("LogGOPSim", pattern, words, (f64::from(answered - equal), 0.0), "end times"));
+        let most = away.iter().copied().fold(0.0, |most: f64, one| if one.abs() > most.abs() { one } else { most });
+        let words = [format!("{answered} end times"), "rules of LogGP's authors".to_owned()];
+        compared.push(rival("LogGOPSim", &format!("{pattern}, other rules"), words, (most, f64::NAN), "%"));
         let span = away.first().zip(away.last()).map_or_else(String::new, |(least, most)| format!("{least:+.1} to {most:+.1} %"));
         println!("{pattern:<22} {cells:>6} {equal:>6} {silent:>10}  {span:>22}");
     }
@@ -123,7 +147,7 @@ fn patterns(plan: &GoalPlan, ours: &Path, folder: &Path) -> Result<(), PeerError
 }
 
 /// Files: end times, and the wall time of both programs, in turn.
-fn files(plan: &GoalPlan, ours: &Path, folder: &Path) -> Result<(), PeerError> {
+fn files(plan: &GoalPlan, ours: &Path, folder: &Path, compared: &mut Vec<Measurement>) -> Result<(), PeerError> {
     println!("{:<24} {:>18} {:>18} {:>10} {:>10} {:>7}", "file", "theirs, ns", "ours, ns", "theirs, s", "ours, s", "ratio");
     for file in &plan.files {
         let text = file.extension().is_some_and(|ending| ending == "goal");
@@ -144,6 +168,11 @@ fn files(plan: &GoalPlan, ours: &Path, folder: &Path) -> Result<(), PeerError> {
             seconds[seconds.len() / 2]
         });
         let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let words = ends.map(|end| format!("{end} ns"));
+        let apart = (ends[1] as f64 / ends[0] as f64 - 1.0) * 100.0;
+        compared.push(rival("LogGOPSim", &name, words, (apart, 0.0), "%"));
+        let words = [theirs, ours].map(|seconds| format!("{seconds:.2} s"));
+        compared.push(rival("LogGOPSim", &format!("{name}, wall time"), words, (ours / theirs, 0.5), "times"));
         println!("{name:<24} {:>18} {:>18} {theirs:>10.2} {ours:>10.2} {:>7.2}", ends[0], ends[1], ours / theirs);
     }
     Ok(())

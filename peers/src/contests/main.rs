@@ -1,6 +1,6 @@
 //! The work of peers beside ours, in the same run: a speed means something only next to another one.
 //!
-//! [`simgrid`], [`goal`]: other simulators. [`messages`]: libraries that send messages. [`contrast`]: BLAS
+//! [`simgrid`], [`goal`]: other simulators. [`rt_app`]: workloads of threads. [`messages`]: libraries that send messages. [`contrast`]: BLAS
 //! libraries, teams and OpenMP runtimes, by `foregather measure`. [`openmp_suite`]: GCC's own tests of
 //! OpenMP. [`blas_random`]: random calls of our BLAS and of the reference. [`openmp_random`]: random OpenMP
 //! programs. [`trial`]: one run with a library or without it. [`exit_delay`]: the time to exit under load.
@@ -15,6 +15,7 @@ mod goal;
 mod messages;
 mod openmp_random;
 mod openmp_suite;
+mod rt_app;
 mod simgrid;
 mod support;
 mod trial;
@@ -23,7 +24,7 @@ use simgrid::SimGridPlan;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-cargo xtask peers simgrid [--nodes N,N..] [--skew-us S] [--rounds R] [--ours COMMAND]
+cargo xtask peers simgrid [--nodes N,N..] [--skew-us S] [--rounds R] [--ours COMMAND] [--output FILE]
 
 Runs a butterfly barrier of N nodes that begin within S us of each other, in alternation: SimGrid's (peers/simgrid), ours
 without contention as SimGrid's (free), and ours with the ports and interrupts of the iPSC/860 (ports), which SimGrid has not.
@@ -31,11 +32,19 @@ Prints medians of R rounds and ratios to SimGrid, whose time leaves out its set-
 3 rounds. COMMAND is given N, S and `free` or `ports`, and prints a line of JSON.
 
 cargo xtask peers goal [--ranks N,N..] [--sizes B,B..] [--files FILE,FILE..] [--rounds R] [--ours FILE]
+    [--output FILE]
 
 Runs Schedgen's patterns of N ranks and B bytes with LogGOPSim and with `foregather simulate`, for three values of S: how many times of
 the last rank's end are equal, and how far those by the rules of LogGP's authors are away. With FILES (binary, or text ending in .goal)
 runs these instead, in turn, and prints wall times of R rounds. schedgen, txt2bin and LogGOPSim must be in PATH. Defaults: 4, 8, 13, 16,
 32, 64 ranks, 1, 1001, 70000 bytes, 3 rounds; ours is a release build of the command. Exit code 1 if a time differs.
+
+cargo xtask peers rt-app [--examples NAME,NAME..] [--folder DIR] [--seconds S] [--ours FILE] [--output FILE]
+
+Runs examples of rt-app for S seconds (6) by rt-app itself and by `foregather simulate` on two simulated processors, and compares how
+often threads left their processors. Defaults: six examples of Debian's package. Run it on an idle machine of two processors: rt-app
+takes what others leave. Exit code 1 if a count is more than 1.5 times the other. This contest, simgrid and goal write their comparisons
+to FILE, and `foregather report FILE` makes a table of them.
 
 cargo xtask peers messages [--sizes B,B..] [--rounds R] [--batches K] [--cpus A,B] [--who NAME,NAME..]
 
@@ -123,6 +132,7 @@ fn main() -> ExitCode {
         }
         ["messages", options @ ..] => messages::hold(options),
         ["goal", options @ ..] => goal::hold(options),
+        ["rt-app", options @ ..] => rt_app::hold(options),
         ["openmp-random", options @ ..] => openmp_random::hold(options),
         ["blas-random", options @ ..] => blas_random::hold(options),
         ["exit-delay", options @ ..] => exit_delay::hold(options),

@@ -2,9 +2,11 @@
 //! run in turn, so that what else the machine does meets all of them; what a run prints, and the table of
 //! medians and ratios.
 use crate::PeerError;
-use crate::support::{self, built, middle, number, output_within, root, target, turns, unknown};
+use crate::support::{self, built, keep, middle, number, output_within, root, target, turns, unknown};
 use anyhow::{Context, Result, anyhow, ensure};
 use foregather_machine::Nanos;
+use foregather_results::Run;
+use foregather_results::rivals::rival;
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,8 @@ pub(super) struct SimGridPlan {
     pub(super) rounds: u32,
     /// What is run instead of our own simulator, as words; its arguments follow.
     pub(super) ours: Option<Vec<String>>,
+    /// Where the comparisons go, for a report.
+    pub(super) output: Option<PathBuf>,
 }
 
 const NODES_MAX: u32 = 1 << 24;
@@ -25,7 +29,7 @@ const NODES_MAX: u32 = 1 << 24;
 impl SimGridPlan {
     pub(super) fn parse(arguments: &[&str]) -> Result<Self, PeerError> {
         let usage = |what: String| Err(PeerError::Usage(what));
-        let mut plan = Self { nodes: vec![1024, 16384], skew_us: 100, rounds: 3, ours: None };
+        let mut plan = Self { nodes: vec![1024, 16384], skew_us: 100, rounds: 3, ours: None, output: None };
         let ["simgrid", options @ ..] = arguments else {
             return usage("expected what to compare: simgrid or messages".to_owned());
         };
@@ -34,6 +38,7 @@ impl SimGridPlan {
                 "--nodes" => plan.nodes = value.split(',').map(nodes).collect::<Result<_, _>>()?,
                 "--skew-us" => plan.skew_us = number(name, value)?,
                 "--rounds" => plan.rounds = number(name, value)?,
+                "--output" => plan.output = Some(value.into()),
                 "--ours" => plan.ours = Some(value.split_whitespace().map(str::to_owned).collect()),
                 _ => return unknown(name),
             }
@@ -82,14 +87,21 @@ pub(super) fn hold(plan: &SimGridPlan) -> Result<(), PeerError> {
         ours("ours, free", "free"),
         ours("ours, ports", "ports"),
     ];
+    let (run, mut compared) = (Run::begin("peers simgrid", None), vec![]);
     println!("{HEAD}");
     for &nodes in &plan.nodes {
         let medians = medians(root, plan, nodes, &contestants)?;
         for (contestant, of_one) in contestants.iter().zip(&medians) {
             println!("{}", row(nodes, plan.skew_us, contestant.name, *of_one, medians[0]));
+            if contestant.model.is_some() {
+                let words = [medians[0], *of_one].map(|of| format!("{:.0} messages/s, {:.0} MiB", of.messages_per_s, of.rss_mib));
+                let slower = medians[0].messages_per_s / of_one.messages_per_s;
+                let case = format!("butterfly of {nodes} nodes; {}", contestant.name);
+                compared.push(rival("SimGrid", &case, words, (slower, 1.0), "times its time"));
+            }
         }
     }
-    Ok(())
+    Ok(keep(plan.output.as_deref(), run, compared)?)
 }
 
 /// The median of every contestant.
@@ -175,8 +187,13 @@ mod tests {
         assert_eq!((&plan.nodes[..], plan.skew_us, plan.rounds), (&[1024, 16384][..], 100, 3));
         assert_eq!(plan.ours, None);
         let arguments = ["simgrid", "--nodes", "8,16", "--skew-us", "0", "--rounds", "5", "--ours", "./a b"];
-        let expected =
-            SimGridPlan { nodes: vec![8, 16], skew_us: 0, rounds: 5, ours: Some(vec!["./a".to_owned(), "b".to_owned()]) };
+        let expected = SimGridPlan {
+            nodes: vec![8, 16],
+            skew_us: 0,
+            rounds: 5,
+            ours: Some(vec!["./a".to_owned(), "b".to_owned()]),
+            output: None,
+        };
         assert_eq!(SimGridPlan::parse(&arguments).unwrap(), expected);
     }
 
@@ -204,7 +221,7 @@ mod tests {
     #[test]
     fn every_contestant_is_asked_the_same_and_held_to_it() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let plan = SimGridPlan { nodes: vec![4], skew_us: 1, rounds: 3, ours: None };
+        let plan = SimGridPlan { nodes: vec![4], skew_us: 1, rounds: 3, ours: None, output: None };
         let says = |messages: u32| {
             let line = format!(r#"{{"nodes":%s,"messages":{messages},"messages_per_s":5,"rss_mib":2,"skew_us":%s}}"#);
             let script = format!(r#"printf '{line}\n' "$1" "$2""#);

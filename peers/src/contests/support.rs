@@ -3,6 +3,7 @@ use crate::PeerError;
 use anyhow::{Context, Result, ensure};
 use foregather_host::child::Child;
 use foregather_machine::Nanos;
+use foregather_results::{Measurement, Run};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -68,6 +69,12 @@ pub(super) fn output_within(mut command: Command, limit: Nanos) -> Result<String
 /// comes first.
 pub(super) fn turns(round: u32, count: usize) -> Vec<usize> {
     if round % 2 == 1 { (0..count).rev().collect() } else { (0..count).collect() }
+}
+
+/// Writes comparisons as results, from which `foregather report` makes a table.
+pub(super) fn keep(place: Option<&Path>, run: Run, compared: Vec<Measurement>) -> Result<()> {
+    let Some(place) = place else { return Ok(()) };
+    Ok(run.end(false, compared, vec![], vec![]).write(place)?)
 }
 
 /// The median, the lower one of two.

@@ -64,6 +64,11 @@ pub fn children_cpu() -> Nanos {
     nanos(usage.ru_utime) + nanos(usage.ru_stime)
 }
 
+/// Context switches of all children that have ended and were waited for, and of their children.
+pub fn children_switches() -> Switches {
+    switches(libc::RUSAGE_CHILDREN)
+}
+
 /// The most memory that this process has had at once, in KiB.
 pub fn peak_memory_kib() -> u64 {
     usage(libc::RUSAGE_SELF).ru_maxrss as u64

@@ -93,7 +93,7 @@ impl Room {
             (Core, Core) | (World, World) | (System, System) | (Lab, Lab) => other.floor < self.floor,
             (World | Sim | Conformance, Core) | (System | Bench, Core | World | Sim) | (Bench, System) => true,
             // What results are called.
-            (Bench, Lab) => other.floor == 0,
+            (Bench | Peers, Lab) => other.floor == 0,
             (Swarm, Core | Sim | System | Conformance) => true,
             (Roof, Roof) => other.floor < self.floor,
             (Lab | Roof, Core | World | Sim | System | Conformance | Bench) => true,

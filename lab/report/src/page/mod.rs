@@ -1,13 +1,14 @@
 //! The page: what the results say, figures by section, claims, and where all of it comes from.
 //!
 //! - `headline`: the results in a few sentences. `side_by_side`: those of a demo, as bars. `placed`: which
-//!   figure stands where. `claims`: those of papers.
+//!   figure stands where. `claims`: those of papers. `rivals`: programs of other projects beside ours.
 //! - `origin`: what disturbed the runs, notes, provenance, the data. `glossary`: the words.
 mod claims;
 mod glossary;
 mod headline;
 mod origin;
 mod placed;
+mod rivals;
 mod side_by_side;
 
 use super::document::Document;
@@ -38,6 +39,7 @@ pub fn page_of_demo(results: &[Results], demo: &[SideBySide]) -> String {
         origin::noise(results),
         placed.contents(results),
         placed.measured(&documents),
+        rivals::section(results),
         of_papers,
         origin::notes(results, &documents),
         origin::sources(results),

@@ -21,6 +21,8 @@ use std::path::Path;
 
 /// The largest file that is read.
 const BYTES_MAX: u64 = 4 << 20;
+/// The measurement that is no task.
+const DEPARTURES: &str = "how often threads left their processors";
 /// A workload without a duration ends after this time in any case.
 const LIMIT: Nanos = Nanos::from_ms(3_600_000);
 
@@ -93,13 +95,15 @@ pub fn measurements(name: &str, workload: &Workload, outcome: &Outcome) -> Vec<M
             .figure("rounds", sum(|job| job.met as f64))
             .figure("processors", sum(|job| (job.split.compute + job.split.spin).0 as f64) / outcome.time.0.max(1) as f64)
     };
-    workload.tasks().into_iter().map(of).collect()
+    let left = vec![outcome.counts.departures as f64];
+    let left = Measurement::from_values(format!("simulate/{name}/departures"), DEPARTURES, "switches", left);
+    workload.tasks().into_iter().map(of).chain([left]).collect()
 }
 
 /// The same as a table.
 pub fn table(measurements: &[Measurement]) -> ResultTable {
     let mut table = ResultTable::new(["task", "threads", "rounds", "ms of processor time", "ms ready", "processors"]);
-    for measured in measurements {
+    for measured in measurements.iter().filter(|measured| !measured.text("task").is_empty()) {
         let figure = |name: &str| measured.figures.get(name).map_or_else(|| "-".to_owned(), |value| digits(*value, 4));
         let values = measured.values.as_deref().unwrap_or_default();
         let (used, threads) = (values.iter().sum::<f64>(), values.len().to_string());

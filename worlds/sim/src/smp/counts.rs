@@ -33,6 +33,8 @@ impl Split {
 pub struct Counts {
     /// A processor changed its thread.
     pub switches: u64,
+    /// A thread left its processor, to another thread or to none.
+    pub departures: u64,
     /// A thread was woken.
     pub wakes: u64,
     /// A processor was marked for rescheduling, also if it had been marked already.

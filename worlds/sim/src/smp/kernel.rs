@@ -215,6 +215,7 @@ impl Kernel {
         let machine = &mut self.machine;
         let now = machine.now;
         machine.counts.switches += 1;
+        machine.counts.departures += u64::from(present != NOBODY);
         if present != NOBODY && machine.thread(present).life == Life::Running {
             machine.enter(present, Life::Ready);
         }
