@@ -155,9 +155,11 @@ impl Judge<'_> {
                 }
             }
             SchedulerStep::Waking { thread } => {
-                if let Some(thread) = self.thread(thread).filter(|_| self.cell.cpus.len() > 1) {
+                if let Some(thread) = self.thread(thread) {
                     let last = self.last[thread as usize];
-                    self.placed[thread as usize] = Some((self.replay.place(thread, here.unwrap_or(last)), last));
+                    let ours = self.replay.place(thread, here.unwrap_or(last));
+                    self.placed[thread as usize] = (self.cell.cpus.len() > 1).then_some((ours, last));
+                    self.replay.waking(thread);
                 }
             }
             SchedulerStep::Woken { thread, on } => {

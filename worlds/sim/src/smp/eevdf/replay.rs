@@ -33,6 +33,8 @@ pub struct SchedulerReplay {
     /// How many threads there are; the numbers from there on stand for other programs, one for each
     /// processor.
     threads: u32,
+    /// By thread: whether it has taken up its place in the queue before it was woken.
+    roused: Vec<bool>,
 }
 
 impl SchedulerReplay {
@@ -47,7 +49,7 @@ impl SchedulerReplay {
         let mut machine = Machine::new(spec.hardware(), &specs, 0, Record::NOTHING);
         let fair = Fair::new(rules, &machine);
         (0..specs.len() as u32).for_each(|thread| machine.enter(thread, Life::Blocked));
-        Self { machine, fair, threads: threads.len() as u32 }
+        Self { machine, fair, threads: threads.len() as u32, roused: vec![false; threads.len()] }
     }
 
     /// Time goes on. Only [`SchedulerReplay::charge`] charges threads for it.
@@ -75,11 +77,25 @@ impl SchedulerReplay {
         if entity.place == QueuePosition::Dozing { entity.cpu } else { self.fair.place(&self.machine, thread, Some(by)) }
     }
 
+    /// A thread is going to be woken. One that dozes takes up its place again at once: the kernel charges the
+    /// present thread only afterwards (`requeue_delayed_entity` in `enqueue_task_fair`, then
+    /// `check_preempt_wakeup_fair`).
+    pub fn waking(&mut self, thread: u32) {
+        if self.fair.entities[thread as usize].place == QueuePosition::Dozing {
+            self.fair.rouse(&self.machine, thread);
+            self.machine.enter(thread, Life::Ready);
+            self.roused[thread as usize] = true;
+        }
+    }
+
     /// A thread is awake, and in the queue of that processor, which is to reschedule if the rules say so.
     pub fn woken(&mut self, thread: u32, on: CpuId) {
+        let roused = std::mem::take(&mut self.roused[thread as usize]);
         let Self { machine, fair, .. } = self;
         let entity = &fair.entities[thread as usize];
         match entity.place {
+            // It has taken up its place already.
+            QueuePosition::Queued if roused && entity.cpu == on => {}
             QueuePosition::Queued | QueuePosition::Stopped => return,
             QueuePosition::Dozing if entity.cpu == on => fair.rouse(machine, thread),
             QueuePosition::Dozing => fair.dequeue(machine, thread, QueuePosition::Asleep),
@@ -162,6 +178,7 @@ impl SchedulerReplay {
 
     /// The processor has changed over to that thread, whatever the rules say.
     pub fn runs(&mut self, cpu: CpuId, thread: u32) {
+        self.roused[thread as usize] = false;
         self.leave(cpu);
         // A record of how it left another processor may be missing.
         let elsewhere = self.machine.cpus().find(|&cpu| self.machine.cpu(cpu).current == thread);
@@ -247,6 +264,30 @@ mod tests {
         assert_eq!(replay.view(1), None, "it was owed time");
     }
 
+    /// The account of the present thread is behind when a thread that dozes takes up its place.
+    #[test]
+    fn a_sleeper_keeps_its_place_if_its_debt_is_paid_only_by_what_is_charged_afterwards() {
+        let mut replay = replay(2);
+        replay.charge(0, MS);
+        replay.sleeps(0);
+        replay.runs(0, 1);
+        let deadline = |replay: &SchedulerReplay| replay.fair.entities[0].deadline;
+        let (before, mut late) = (deadline(&replay), SchedulerReplay::new(&Eevdf::LINUX, 1, &[(0, Some(0)); 2]));
+        replay.waking(0);
+        replay.charge(1, MS * 2);
+        replay.woken(0, 0);
+        assert_eq!((deadline(&replay), replay.view(0).unwrap().dozes), (before, false));
+        // Charged before, the debt is paid, and the sleeper begins again.
+        (0..2).for_each(|thread| late.woken(thread, 0));
+        late.runs(0, 0);
+        late.charge(0, MS);
+        late.sleeps(0);
+        late.runs(0, 1);
+        late.charge(1, MS * 2);
+        late.woken(0, 0);
+        assert!(deadline(&late) > before);
+    }
+
     #[test]
     fn other_programs_occupy_a_processor_but_are_in_no_queue() {
         let mut replay = SchedulerReplay::new(&Eevdf::LINUX, 2, &[(0, None), (5, None)]);
@@ -279,7 +320,7 @@ mod tests {
             let threads: Vec<_> = (0..4).map(|_| (random.below(10) as i8, None)).collect();
             let mut replay = SchedulerReplay::new(&Eevdf::LINUX, 2, &threads);
             for step in 0..200 {
-                let (what, thread, cpu) = (random.below(8), random.below(4) as u32, random.below(2) as u32);
+                let (what, thread, cpu) = (random.below(9), random.below(4) as u32, random.below(2) as u32);
                 replay.at(MS * step);
                 match what {
                     0 | 1 => replay.woken(thread, cpu),
@@ -288,6 +329,7 @@ mod tests {
                     4 => replay.migrated(thread, cpu),
                     5 => replay.runs_other(cpu),
                     6 => replay.idles(cpu),
+                    7 => replay.waking(thread),
                     _ => replay.charge(thread, MS),
                 }
                 replay.choose(cpu);
