@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Examples of Debian's package with a duration that need no third processor, no memory traffic and no new reader of
+/// Examples of Debian's package with a duration that need no third processor, no memory traffic and no newer parser of
 /// JSON.
 const EXAMPLES: [&str; 6] =
     ["browser-short", "mp3-short", "spreading-tasks", "tutorial/example1", "tutorial/example2", "tutorial/example7"];

@@ -1,4 +1,5 @@
-//! Comparisons with programs of other projects: a table, with those that miss their bar first.
+//! Comparisons with programs of other projects: a table, with those that miss their bar first and those
+//! without one last.
 //!
 //! Shows measurements with ids `rival/<program>/<case>`, and `scheduler/share/...` that have a bar: in those
 //! the other program is the kernel.
@@ -29,12 +30,12 @@ pub(super) fn section(results: &[Results]) -> String {
     }
     let missed = rows.iter().filter(|row| row.met == Some(false)).count();
     let met = rows.iter().filter(|row| row.met == Some(true)).count();
-    rows.sort_by_key(|row| row.met.map_or(1, |met| if met { 2 } else { 0 }));
+    rows.sort_by_key(|row| row.met.map_or(2, u8::from));
     let cells = |tag: &str, row: &[String]| row.iter().map(|cell| format!("<{tag}>{}", escape(cell))).collect::<String>();
     let head = cells("th scope=col", &HEADINGS.map(str::to_owned));
     let mut text = format!(
         "<section aria-labelledby=rivals><h2 id=rivals>Beside programs of other projects</h2>\n<p class=sub>{}: {missed} {} \
-         the bar, {met} within it, {} without one.</p>\n<div class=\"card wide\"><table><tr>{head}<th scope=col>verdict</tr>\n",
+         the bar, {met} within it, {} without one.</p>\n<div class=\"card wide\"><table><tr><th scope=col>verdict{head}</tr>\n",
         several(rows.len(), "comparison"),
         if missed == 1 { "misses" } else { "miss" },
         rows.len() - missed - met
@@ -45,7 +46,7 @@ pub(super) fn section(results: &[Results]) -> String {
             Some(false) => "<b>missed</b>",
             None => "no bar",
         };
-        let _ = writeln!(text, "<tr>{}<td>{verdict}</tr>", cells("td", &row.cells));
+        let _ = writeln!(text, "<tr><td>{verdict}{}</tr>", cells("td", &row.cells));
     }
     text += "</table></div>\n";
     if rows.len() > SHOWN {
@@ -100,7 +101,7 @@ mod tests {
         let all = vec![of("within", 0.5, 1.0), of("free", 7.0, f64::NAN), of("far", -3.0, 1.0), share];
         let results = Run::begin("peers", None).end(false, all, vec![], vec![]);
         let text = section(&[results]);
-        let places: Vec<_> = ["<td>far", "all next threads, 1 processor", "<td>free", "<td>within<"]
+        let places: Vec<_> = ["<td>far", "all next threads, 1 processor", "<td>within<td>1 us", "<td>free"]
             .map(|what| text.find(what).unwrap_or_else(|| panic!("{what}: {text}")))
             .into();
         assert!(places.is_sorted(), "{text}");
