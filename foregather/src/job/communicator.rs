@@ -1,7 +1,7 @@
 //! The handle of a rank, which is passed to its body.
 use super::call::{RankCall, call};
 use super::link::{Link, over};
-use super::recorded::{Noted, Recorder, noting, through};
+use super::recorded::{CallRecord, Noted, noting, through};
 use super::verbs;
 use bytemuck::{NoUninit, Pod, cast_slice, cast_slice_mut};
 use core::time::Duration;
@@ -51,7 +51,7 @@ use foregather_message::collective::{Element, sum};
 /// be lost; return the error.
 pub struct Communicator {
     pub(super) link: Link,
-    pub(super) recorder: Recorder,
+    pub(super) recorder: CallRecord,
 }
 
 impl Communicator {

@@ -11,7 +11,7 @@ const SIGNALS: u32 = 1;
 const PACKETS: u32 = 1 << 8;
 
 /// What a rank records, if it does.
-pub(super) type Recorder = Option<RefCell<RankRecorder>>;
+pub(super) type CallRecord = Option<RefCell<RankRecorder>>;
 
 /// A message of the program, for its record.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ pub(super) enum Noted {
 /// result. A call that fails is not recorded.
 #[inline]
 pub(super) fn noting<T>(
-    recorder: &Recorder,
+    recorder: &CallRecord,
     act: impl FnOnce() -> Result<T, Error>,
     noted: impl FnOnce(&T) -> Noted,
 ) -> Result<T, Error> {

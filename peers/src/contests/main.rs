@@ -1,10 +1,10 @@
 //! The work of peers beside ours, in the same run: a speed means something only next to another one.
 //!
-//! [`simgrid`], [`goal`]: other simulators. [`rt_app`]: workloads of threads. [`messages`]: libraries that send messages. [`contrast`]: BLAS
-//! libraries, teams and OpenMP runtimes, by `foregather measure`. [`openmp_suite`]: GCC's own tests of
-//! OpenMP. [`blas_random`]: random calls of our BLAS and of the reference. [`openmp_random`]: random OpenMP
-//! programs. [`trial`]: one run with a library or without it. [`exit_delay`]: the time to exit under load.
-//! [`support`]: what they share.
+//! [`simgrid`], [`goal`]: other simulators. [`rt_app`]: workloads of threads. [`messages`]: libraries that
+//! send messages. [`contrast`]: BLAS libraries, teams and OpenMP runtimes, by `foregather measure`.
+//! [`openmp_suite`]: GCC's own tests of OpenMP. [`blas_random`]: random calls of our BLAS and of the
+//! reference. [`openmp_random`]: random OpenMP programs. [`trial`]: one run with a library or without it.
+//! [`exit_delay`]: the time to exit under load. [`support`]: what they share.
 #![forbid(unsafe_code)]
 
 mod blas_random;

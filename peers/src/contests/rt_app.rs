@@ -11,8 +11,8 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Examples of Debian's package with a duration that need no third processor, no memory traffic and no newer parser of
-/// JSON.
+/// Examples of Debian's package with a duration that need no third processor, no memory traffic and no
+/// newer parser of JSON.
 const EXAMPLES: [&str; 6] =
     ["browser-short", "mp3-short", "spreading-tasks", "tutorial/example1", "tutorial/example2", "tutorial/example7"];
 const FOLDER: &str = "/usr/share/doc/rt-app/examples";
@@ -102,7 +102,8 @@ fn compare(plan: &RtAppPlan, ours: &Path, folder: &Path, name: &str) -> Result<M
     Ok(rival("rt-app", name, words, (ratio.max(1.0 / ratio), BAR), "times"))
 }
 
-/// Sets the duration of a workload, and turns tracing off, which needs a mounted debugfs. It is JSON with comments and repeated keys, so no reader of JSON can.
+/// Sets the duration of a workload, and turns tracing off, which needs a mounted debugfs. It is JSON with
+/// comments and repeated keys, so no reader of JSON can.
 fn lasting(text: &str, seconds: u32) -> Result<String> {
     let at = text.find("\"duration\"").context("it has no duration")?;
     let number = at + text[at..].find(|c: char| c.is_ascii_digit() || c == '-').context("its duration is no number")?;

@@ -5,8 +5,8 @@
 //! - [`detect`]: which launcher started this process. [`Session`]: the job of a process that uses it several
 //!   times.
 //! - [`Lanes`]: the job's fabric, shared memory, libfabric or MPI.
-//! - [`spawn`]: the launcher of `foregather run`. [`RankRecorder`], [`JobTrace`]: the record of a job, for the
-//!   simulator.
+//! - [`spawn`]: the launcher of `foregather run`.
+//! - [`RankRecorder`], [`JobTrace`]: the record of a job, for the simulator.
 //!
 //! Settings, how losses are detected, and what unverified peers can do: `README.md`.
 //!

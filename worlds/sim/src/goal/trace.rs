@@ -88,9 +88,10 @@ impl GoalTrace {
         Ok(trace)
     }
 
-    /// Repeats the ranks of the file until there are `times` as many, as one ring: a message goes as far round
-    /// the ring as it went round that of the file, by the shorter way, so copies exchange messages with their
-    /// neighbours. A message half way round stays within its copy. Call it before the trace is simulated.
+    /// Repeats the ranks of the file until there are `times` as many, as one ring: a message goes as far
+    /// round the ring as it went round that of the file, by the shorter way, so copies exchange messages
+    /// with their neighbours. A message half way round stays within its copy. Call it before the trace is
+    /// simulated.
     ///
     /// # Errors
     /// If `times` is 0, or there would be too many ranks or operations.
