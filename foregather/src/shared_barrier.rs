@@ -1,4 +1,5 @@
 //! A barrier between processes of one host.
+use crate::long_wait::in_slices;
 use crate::seated::RankHandle;
 use core::time::Duration;
 use foregather_barrier::{Algorithm, BarrierMember, Group};
@@ -117,7 +118,7 @@ impl SharedMember {
     /// # Errors
     /// `Cause::Poisoned` or `Cause::PeerLost` with the rank of a member that has left, failed or died.
     pub fn wait(&mut self) -> Result<(), Error> {
-        block_on(self.0.own()?.wait())
+        self.wait_within(None)
     }
 
     /// Waits like [`SharedMember::wait`], for at most `timeout`.
@@ -126,8 +127,16 @@ impl SharedMember {
     /// `Cause::TimedOut`, which names a member that has not arrived. This member still counts as arrived:
     /// call again to continue the wait. Otherwise as [`SharedMember::wait`].
     pub fn wait_timeout(&mut self, timeout: Duration) -> Result<(), Error> {
-        let span = Nanos(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
-        block_on(self.0.own()?.wait_for(span))
+        self.wait_within(Some(timeout))
+    }
+
+    #[inline]
+    fn wait_within(&mut self, limit: Option<Duration>) -> Result<(), Error> {
+        let wait = |member: &mut Self, slice: Duration| {
+            let span = Nanos(u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX));
+            block_on(member.0.own()?.wait_for(span))
+        };
+        in_slices(self, WHAT, limit, wait, |member, _| member.missing().unwrap_or_default())
     }
 
     /// Returns the members that have not arrived at the barrier where this one waits, each with the process

@@ -189,29 +189,25 @@ impl<C: Cpu> BarrierMember<C> {
     /// [`Cause::Poisoned`] if a member was dropped or lost. Every further wait of this member also fails.
     #[inline]
     pub fn wait(&mut self) -> impl Future<Output = Result<(), Error>> {
-        self.wait_until(Nanos::MAX)
+        self.wait_for(Nanos::MAX)
     }
 
-    /// Waits like [`BarrierMember::wait`], for at most `span`.
+    /// Waits like [`BarrierMember::wait`], for at most `span`. It reads the clock only if it does not find the
+    /// others at once.
     ///
     /// # Errors
     /// [`Cause::TimedOut`], which names a member that has not arrived. At the central barrier, the
     /// arrival still counts, and the next wait continues with it. With null messages, the group is poisoned.
-    pub fn wait_for(&mut self, span: Nanos) -> impl Future<Output = Result<(), Error>> {
-        self.wait_until(self.end.now() + span)
-    }
-
-    /// Arrives now and returns a future for the rest of the wait.
     #[inline]
-    fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
+    pub fn wait_for(&mut self, span: Nanos) -> impl Future<Output = Result<(), Error>> {
         let this = &*self;
-        let first = if this.broken.get() { None } else { this.arrive(deadline) };
+        let first = if this.broken.get() { None } else { this.arrive(span) };
         let slow = match first {
             Some(Wait::Now(())) => None,
             Some(Wait::Slow(wait)) => Some(Some(wait)),
             None => Some(None),
         };
-        let rest = slow.map(|wait| this.meet_slowly(wait, deadline));
+        let rest = slow.map(|wait| this.meet_slowly(wait, this.deadline(span)));
         async move {
             match rest {
                 None => Ok(()),
@@ -223,7 +219,7 @@ impl<C: Cpu> BarrierMember<C> {
     /// Arrives, unless the member already has, and begins to wait at the central barrier. Returns `None` if
     /// the algorithm uses null messages.
     #[inline(always)]
-    fn arrive(&self, deadline: Nanos) -> Option<Wait<(), impl Future<Output = Result<(), Error>>>> {
+    fn arrive(&self, span: Nanos) -> Option<Wait<(), impl Future<Output = Result<(), Error>>>> {
         let (group, cpu, waiter, meeting) = (&*self.group, self.end.cpu(), self.end.waiter(), self.meeting.get());
         let central = group.central();
         if !self.pending.get() {
@@ -243,13 +239,18 @@ impl<C: Cpu> BarrierMember<C> {
         } else {
             reached("barrier:3");
         }
-        let why = move || self.why(deadline);
+        let why = move || self.why(self.deadline(span));
         let (epoch, timed) = (central.epoch(), self.account().sample());
         let wait = waiter.wait(cpu, epoch, timed, why, move || central.released(cpu, meeting));
         if let Wait::Now(()) = wait {
             self.leave();
         }
         Some(wait)
+    }
+
+    /// Returns when a wait ends that may last for `span` from now on.
+    fn deadline(&self, span: Nanos) -> Nanos {
+        if span == Nanos::MAX { Nanos::MAX } else { self.end.now() + span }
     }
 
     /// Publishes the processor of this member and its arrival in the next episode.

@@ -1,5 +1,5 @@
-// OpenMP regions and mutexes that never end, and slow ones that do, for `.ci/hang`.
-// usage: hangs read|spin|locks|circle|late
+// OpenMP regions, critical sections and mutexes that never end, and slow ones that do, for `.ci/hang`.
+// usage: hangs read|spin|locks|circle|critical|sections|late
 #include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,6 +23,36 @@ static void spin_forever(void) {
     for (;;) steps++;
 }
 
+static void at_barrier(void) {
+#pragma omp barrier
+}
+// The first thread waits for the others in the section, and the last one waits for the section.
+static void in_section(int thread) {
+    if (thread == 2) usleep(200000);
+    if (thread == 1) return;
+#pragma omp critical
+    if (thread == 0) at_barrier();
+}
+// Two threads enter two sections in opposite order.
+static void in_sections(int thread) {
+    if (thread == 0) {
+#pragma omp critical(jobs)
+        {
+            usleep(200000);
+#pragma omp critical(results)
+            steps++;
+        }
+    }
+    if (thread == 1) {
+#pragma omp critical(results)
+        {
+            usleep(200000);
+#pragma omp critical(jobs)
+            steps++;
+        }
+    }
+}
+
 static void *crosswise(void *none) { return lock(&second, &first), none; }
 
 int main(int argc, char **argv) {
@@ -41,6 +71,12 @@ int main(int argc, char **argv) {
             // The first thread holds it, and waits below.
             if (!strcmp(kind, "circle")) pthread_mutex_lock(&first);
             if (!strcmp(kind, "late")) sleep(3);
+        }
+        if (!strcmp(kind, "critical")) in_section(omp_get_thread_num());
+        if (!strcmp(kind, "sections")) in_sections(omp_get_thread_num());
+        for (int i = 0; i < 1000; i++) {
+#pragma omp critical(jobs)
+            steps++;
         }
 #pragma omp barrier
     }

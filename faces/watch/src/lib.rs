@@ -6,14 +6,15 @@
 //! no argument that a program can see, no result and no error. Without the page that `advise` names in the
 //! environment it only passes calls on.
 //!
-//! [`openmp`]: regions and barriers of the GNU runtime. [`ompt`]: those of LLVM's and Intel's, which report
-//! them by callbacks. [`region`]: what both have in common. [`threads`]: creation, barriers, condition
+//! [`openmp`]: regions and barriers of the GNU runtime. [`critical`]: its critical sections. [`ompt`]: regions
+//! and barriers of LLVM's and Intel's, which report them by callbacks. [`region`]: what both have in common. [`threads`]: creation, barriers, condition
 //! variables and mutexes of POSIX threads. [`record`]: the page and this thread's slot. [`sampler`]: which
 //! code threads execute. [`signals`]: functions by which a program touches signals or its user. [`next`]:
 //! functions that the program would have called.
 //!
 //! All functions may be unwound through, because the C library ends cancelled threads by unwinding.
 
+mod critical;
 mod next;
 mod ompt;
 mod openmp;
@@ -23,6 +24,7 @@ mod sampler;
 mod signals;
 mod threads;
 
+pub use critical::*;
 pub use ompt::*;
 pub use openmp::*;
 pub use record::foregather_watch_has_open_region;

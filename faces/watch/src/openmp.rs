@@ -137,6 +137,12 @@ regions! {
     GOMP_parallel_reductions(threads: c_uint, flags: c_uint) -> c_uint, first_word;
 }
 
+/// Returns the code of the region of which this thread executes a part, or `own` if it executes none.
+pub(crate) fn region_code(own: *const c_void) -> *const c_void {
+    // SAFETY: a thread resets the pointer before its region ends.
+    unsafe { REGION.get().as_ref() }.map_or(own, |region| region.body as *const c_void)
+}
+
 /// Waits at a barrier of the region of which this thread executes a part.
 fn barrier<T>(wait: impl FnOnce() -> T) -> T {
     // SAFETY: a thread resets the pointer before its region ends.
@@ -163,9 +169,7 @@ macro_rules! barriers {
         pub unsafe extern "C-unwind" fn $name() -> $kind {
             static NEXT: NextFunction = NextFunction::new(to_c(concat!(stringify!($name), "\0")));
             static KNOWN: KnownCallers = KnownCallers::new();
-            let code = REGION.get();
-            // SAFETY: a thread resets the pointer before its region ends.
-            let code = unsafe { code.as_ref() }.map_or($name as *const c_void, |region| region.body as *const c_void);
+            let code = region_code($name as *const c_void);
             let found = KNOWN.of(code, to_c(concat!(stringify!($name), "\0")), &NEXT, $name as *const c_void);
             // SAFETY: the runtime's function of this name.
             barrier(|| unsafe { transmute::<*mut c_void, unsafe extern "C-unwind" fn() -> $kind>(found)() })

@@ -1,5 +1,6 @@
 //! The reading end of a queue.
 use super::{QueueMemory, deadline_of};
+use crate::long_wait::in_slices;
 use crate::seated::RankHandle;
 use core::time::Duration;
 use foregather_machine::{Error, Nanos, SharedBytes, block_on};
@@ -7,6 +8,9 @@ use foregather_message::broadcast::{BroadcastReader, WRITER};
 use foregather_shm::{MessageView, Process};
 use foregather_wait::Account;
 use std::sync::Arc;
+
+/// How `foregather hang` names a wait for a message.
+const RECEIVE: &str = "receive from broadcast";
 
 /// A reading end of a [`Broadcast`](crate::Broadcast). After it is dropped, the writer no longer waits for
 /// it.
@@ -53,7 +57,7 @@ impl Reader {
     /// # Errors
     /// As for [`Reader::receive`]; `into` is then unchanged.
     pub fn receive_into(&mut self, into: &mut Vec<u8>) -> Result<(), Error> {
-        block_on(self.0.own()?.receive(into, Nanos::MAX))
+        self.receive_within(into, None)
     }
 
     /// Receives like [`Reader::receive`], for at most `timeout`.
@@ -62,8 +66,25 @@ impl Reader {
     /// `Cause::TimedOut`: nothing is lost; call again to continue the wait. Otherwise as for
     /// [`Reader::receive`].
     pub fn receive_timeout(&mut self, timeout: Duration) -> Result<Vec<u8>, Error> {
-        let (mut message, deadline) = (Vec::new(), deadline_of(timeout));
-        block_on(self.0.own()?.receive(&mut message, deadline)).map(|()| message)
+        let mut message = Vec::new();
+        self.receive_within(&mut message, Some(timeout)).map(|()| message)
+    }
+
+    fn receive_within(&mut self, into: &mut Vec<u8>, limit: Option<Duration>) -> Result<(), Error> {
+        if limit.is_none() && self.is_ready()? {
+            return block_on(self.0.own()?.receive(into, Nanos::MAX));
+        }
+        let receive = |reader: &mut Self, slice| block_on(reader.0.own()?.receive(into, deadline_of(slice)));
+        in_slices(self, RECEIVE, limit, receive, |reader, error| reader.awaited(error))
+    }
+
+    /// Waits until a view finds a message at once, or a reason why there is none.
+    fn await_view(&mut self, limit: Option<Duration>) -> Result<(), Error> {
+        if self.is_ready()? {
+            return Ok(());
+        }
+        let look = |reader: &mut Self, slice| block_on(reader.0.own()?.view(deadline_of(slice))).map(drop);
+        in_slices(self, RECEIVE, limit, look, |reader, error| reader.awaited(error))
     }
 
     /// Waits for the next message, and returns a view of it in the ring, without a copy. Waits for at most
@@ -87,8 +108,8 @@ impl Reader {
     /// As for [`Reader::receive_timeout`]; `Cause::Setting` if the queue was created by
     /// [`Broadcast::skipping`](crate::Broadcast::skipping).
     pub fn view(&mut self, timeout: Option<Duration>) -> Result<Option<MessageView<'_>>, Error> {
-        let deadline = timeout.map_or(Nanos::MAX, deadline_of);
-        MessageView::next(self.0.own()?, deadline)
+        self.await_view(timeout)?;
+        MessageView::next(self.0.own()?, Nanos::MAX)
     }
 
     /// Consumes the message whose view was turned into an address by [`MessageView::into_raw`]. Does nothing

@@ -1,5 +1,6 @@
 //! The writing end of a queue.
 use super::{QueueMemory, deadline_of};
+use crate::long_wait::in_slices;
 use crate::seated::RankHandle;
 use core::time::Duration;
 use foregather_machine::{Cause, Error, Nanos, SharedBytes, block_on};
@@ -7,6 +8,9 @@ use foregather_message::broadcast::{BroadcastWriter, WRITER};
 use foregather_shm::{Process, SeatState};
 use foregather_wait::Account;
 use std::sync::Arc;
+
+/// How `foregather hang` names a wait for room.
+const SEND: &str = "send to broadcast";
 
 /// The only writing end of a [`Broadcast`](crate::Broadcast). Dropping it closes the queue: readers receive
 /// all messages that were sent, and then `Cause::Closed`.
@@ -45,7 +49,7 @@ impl Writer {
     /// # Errors
     /// As for [`Writer::send`].
     pub fn send_parts(&mut self, parts: &[&[u8]]) -> Result<(), Error> {
-        self.send_until(parts, Nanos::MAX, false)
+        self.send_within(parts, None, false)
     }
 
     /// Sends like [`Writer::send_parts`], and waits for at most `timeout`.
@@ -55,7 +59,7 @@ impl Writer {
     /// [`Writer::go_on_timeout`] sends the rest of it; the next call sends the next message. Otherwise as for
     /// [`Writer::send`].
     pub fn send_timeout(&mut self, parts: &[&[u8]], timeout: Duration) -> Result<(), Error> {
-        self.send_until(parts, deadline_of(timeout), false)
+        self.send_within(parts, Some(timeout), false)
     }
 
     /// Continues the same message after `Cause::TimedOut`. Parts that are already in the ring are not written
@@ -64,7 +68,7 @@ impl Writer {
     /// # Errors
     /// As for [`Writer::send_timeout`].
     pub fn go_on_timeout(&mut self, parts: &[&[u8]], timeout: Duration) -> Result<(), Error> {
-        self.send_until(parts, deadline_of(timeout), true)
+        self.send_within(parts, Some(timeout), true)
     }
 
     /// Returns the ranks of readers whose processes have died and that no replacement
@@ -74,6 +78,17 @@ impl Writer {
     /// In a child of a fork of the process that took this end.
     pub fn lost(&mut self) -> Result<&[u32], Error> {
         self.end.own().map(|writer| writer.lost())
+    }
+
+    /// Sends a message, or the rest of it, within `limit`.
+    fn send_within(&mut self, parts: &[&[u8]], limit: Option<Duration>, mut goes_on: bool) -> Result<(), Error> {
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        if self.end.own()?.has_room(bytes) {
+            return self.send_until(parts, Nanos::MAX, goes_on);
+        }
+        let send =
+            |writer: &mut Self, slice| writer.send_until(parts, deadline_of(slice), core::mem::replace(&mut goes_on, true));
+        in_slices(self, SEND, limit, send, |writer, error| writer.awaited(error))
     }
 
     /// Sends a message, or the rest of it, to all live readers.

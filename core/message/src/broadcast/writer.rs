@@ -124,6 +124,15 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
         self.replaced = replaced;
     }
 
+    /// Returns whether [`BroadcastWriter::send`] need not wait for a message of `bytes` bytes: it fits into
+    /// memory that is known to be free, or the writer does not wait for readers.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        let room = self.cycle().room;
+        // Padding before the ring's end is shorter than the record.
+        let fits = |bytes| self.position + 2 * u64::from(units(bytes)) <= self.free_up_to + u64::from(room);
+        self.end.shared.pace == Pace::Writer || (bytes <= most(room) && fits(bytes))
+    }
+
     /// Ends the broadcast in order, as dropping it does.
     pub fn close(self) {}
 

@@ -280,7 +280,10 @@ impl HangLooker {
                 sighting.state = self.state(&call);
                 sighting.has_other_thread = self.has_other_thread(&call);
             }
-            let since = self.dated.get(&(call.process, call.thread)).map_or(self.ledger.ended, |dated| dated.since);
+            // A thread that has moved since the last look is not still, and its reading may be torn.
+            let dated = self.dated.get(&(call.process, call.thread));
+            let unmoved = dated.filter(|dated| (dated.number, dated.is_inside) == call.progress);
+            let since = unmoved.map_or(self.ledger.ended, |dated| dated.since);
             sighting.still = sighting.still.min(self.ledger.ended - since);
             sighting.calls.push(call);
         }
@@ -339,5 +342,32 @@ impl HangLooker {
             }
         }
         lines.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foregather_host::usage::this_thread;
+    use foregather_host::watched::calls::MpiCall;
+
+    #[test]
+    fn a_rank_that_has_moved_since_the_last_look_is_not_still() {
+        let (calls, _calls_file) = CallPage::create().unwrap();
+        let (threads, _threads_file) = WatchPage::create().unwrap();
+        let own = std::process::id();
+        let mut looker = HangLooker::of_pages(own, Nanos::from_ms(1_000), calls, threads, Vec::new());
+        let slot = calls.slot(own, this_thread()).unwrap();
+        slot.is_rank(0, 2, 0, 1);
+        slot.begin(MpiCall::Recv, &[], false, None, None);
+        looker.look();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        looker.look();
+        let still = |looker: &mut HangLooker| looker.report().job.ranks[&0].still;
+        assert!(still(&mut looker) >= Nanos::from_ms(5));
+        slot.end();
+        assert_eq!(still(&mut looker), Nanos::ZERO, "the call has ended");
+        slot.begin(MpiCall::Barrier, &[], false, None, None);
+        assert_eq!(still(&mut looker), Nanos::ZERO, "another call has begun");
     }
 }

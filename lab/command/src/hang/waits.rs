@@ -1,9 +1,9 @@
 //! The recorded waits of a program that does not call MPI: those that processes note themselves, and those
 //! of threads that the preload library records.
 use super::place;
-use foregather_host::watched::page::{RecordedThread, ThreadActivity};
+use foregather_host::watched::page::{CRITICAL_SECTION, RecordedThread, ThreadActivity, lock_name};
 use foregather_host::watched::program;
-use foregather_host::watched::task::{SystemCall, TaskReading, TaskState, mutex_holder};
+use foregather_host::watched::task::{SystemCall, TaskReading, TaskState, lock_holder};
 use foregather_host::watched::waits::{NotedWait, WaitPage, WaitScope};
 use foregather_machine::{Nanos, Rank, ThreadId};
 use foregather_watch::hang::{PartySighting, PartyWait, RankState, WaitParty, WaitsSighting};
@@ -108,9 +108,9 @@ impl WaitCollector<'_> {
             ThreadActivity::Arrived if thread.leader > 0 => self.of_region(thread)?,
             ThreadActivity::Arrived if thread.subject > 0 => (self.of_barrier(thread), Vec::new()),
             ThreadActivity::Lock => {
-                // The holder that was noted may have passed the mutex on.
-                let holder = mutex_holder(thread.process, thread.subject).filter(|holder| *holder > 0);
-                (format!("mutex {:#x}", thread.subject), holder.map(WaitParty::Thread).into_iter().collect())
+                // The holder that was noted may have passed the lock on.
+                let holder = lock_holder(thread.process, thread.subject).filter(|holder| *holder > 0);
+                (self.of_lock(thread), holder.map(WaitParty::Thread).into_iter().collect())
             }
             _ => return None,
         };
@@ -136,6 +136,14 @@ impl WaitCollector<'_> {
         let name = Some(thread.code).filter(|code| *code > 0).and_then(|code| place::function(thread.process, code));
         let call = format!("barrier of {}", name.unwrap_or_else(|| "a parallel region".to_owned()));
         (thread.team > 1).then(|| (call, missing.collect()))
+    }
+
+    /// A wait for a mutex, or for a critical section of a region.
+    fn of_lock(&self, thread: &RecordedThread) -> String {
+        let name = lock_name(thread.subject);
+        let is_section = thread.subject & CRITICAL_SECTION != 0 && thread.code > 0;
+        let region = is_section.then(|| place::function(thread.process, thread.code)).flatten();
+        region.map_or(name.clone(), |region| format!("{name} in {region}"))
     }
 
     /// A wait at a barrier of POSIX threads, whose members are not known.

@@ -1,7 +1,7 @@
 //! Looks at processes or threads, and says what they did since the look before.
 use super::picture::{ProcessRow, ThreadRow, TopPicture, counted};
 use anyhow::{Result, bail};
-use foregather_host::watched::page::{self, RecordedThread, ThreadActivity, WatchPage};
+use foregather_host::watched::page::{self, RecordedThread, ThreadActivity, WatchPage, lock_name};
 use foregather_host::watched::task::{self, SystemCall, TaskFacts, TaskReading, TaskState};
 use foregather_host::watched::{processes, program};
 use foregather_host::{facts, usage};
@@ -254,7 +254,7 @@ fn recorded_wait(recorded: &RecordedThread) -> Option<String> {
         ThreadActivity::Arrived => Some("the last of its team, at a barrier".to_owned()),
         ThreadActivity::Idle => Some("work, as an idle worker".to_owned()),
         ThreadActivity::Condition => Some(format!("condition variable {subject:#x}")),
-        ThreadActivity::Lock if recorded.holder == 0 => Some(format!("mutex {subject:#x}")),
-        ThreadActivity::Lock => Some(format!("mutex {subject:#x} of thread {}", recorded.holder)),
+        ThreadActivity::Lock if recorded.holder == 0 => Some(lock_name(subject)),
+        ThreadActivity::Lock => Some(format!("{} of thread {}", lock_name(subject), recorded.holder)),
     }
 }

@@ -86,19 +86,23 @@ fn a_message_that_no_rank_sends_is_named() {
     says(
         [first.clone(), barrier(), barrier()],
         HangCause::MissingSend,
-        "rank 0 waits in MPI_Recv for a message of rank 1 with tag 5",
+        "rank 0 waits in MPI_Recv for a message from rank 1 with tag 5",
     );
     let probes = with_two(waits(MpiCall::Probe, &[message(false, Some(1), 5)]));
     says([probes, barrier(), barrier()], HangCause::MissingSend, "MPI_Probe");
     let any = with_two(waits(MpiCall::Recv, &[message(false, None, 5)]));
-    says([any, barrier(), barrier()], HangCause::MissingSend, "a message of any rank with tag 5");
-    says([first, after_sending(barrier(), 0, 6), barrier()], HangCause::WrongTag, "which has sent it tag 6");
+    says([any, barrier(), barrier()], HangCause::MissingSend, "a message from any rank with tag 5");
+    says(
+        [first, after_sending(barrier(), 0, 6), barrier()],
+        HangCause::WrongTag,
+        "but rank 1 sent it tag 6, which no receive matches",
+    );
 }
 
 #[test]
 fn a_message_for_another_rank_is_named() {
     let sender = after_sending(barrier(), 2, 5);
-    says([with_two(receives(1, 5)), sender, barrier()], HangCause::WrongPeer, "has sent that tag to rank 2");
+    says([with_two(receives(1, 5)), sender, barrier()], HangCause::WrongPeer, "but rank 1 sent that tag to rank 2");
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn circles_are_named_by_what_they_are_made_of() {
     says(
         [receives(1, 5), receives(2, 5), receives(0, 5)],
         HangCause::CycleOfReceives,
-        "rank 2 waits in MPI_Recv for a message of rank 0",
+        "rank 2 waits in MPI_Recv for a message from rank 0",
     );
     says([with_two(sends(1, 5)), barrier(), barrier()], HangCause::MissingReceive, "rank 0 waits in MPI_Send");
 }
@@ -139,18 +143,18 @@ fn ranks_in_different_collective_calls_are_named() {
 #[test]
 fn ranks_that_have_finalized_or_died_are_named() {
     let finalizes = || with_two(inside(MpiCall::Finalize));
-    says([barrier(), barrier(), finalizes()], HangCause::SkippedCollective, "rank 2 has called MPI_Finalize without MPI_Barrier");
+    says([barrier(), barrier(), finalizes()], HangCause::SkippedCollective, "rank 2 called MPI_Finalize, but not MPI_Barrier");
     says(
         [receives(1, 5), finalizes(), finalizes()],
         HangCause::FinalizedPeer,
-        "a message of rank 1 with tag 5, which has called MPI_Finalize",
+        "a message from rank 1 with tag 5, but rank 1 has called MPI_Finalize",
     );
     let mut job = job([receives(1, 5), outside(), receives(1, 5)]);
     job.ranks.get_mut(&1).unwrap().state = RankState::Gone;
     let found = judge(&job, STILL_FOR);
     assert_eq!(
         found.sentence,
-        "dead rank: rank 1 (process 100) has ended without MPI_Finalize, and ranks 0 and 2 wait for it in MPI_Recv"
+        "dead rank: rank 1 (process 100) exited without MPI_Finalize, and ranks 0 and 2 wait for it in MPI_Recv"
     );
 }
 
@@ -188,7 +192,7 @@ fn ranks_that_are_not_seen_stopped_starving_or_new_in_their_call_are_no_alarm() 
     partial.ranks.remove(&2);
     assert!(judge(&partial, STILL_FOR).is_alarm(), "two ranks suffice");
     partial.ranks.remove(&1);
-    assert!(judge(&partial, STILL_FOR).sentence.contains("nothing is seen of ranks 1 and 2"));
+    assert!(judge(&partial, STILL_FOR).sentence.contains("ranks 1 and 2 cannot be seen from here"));
     for state in [RankState::Stopped, RankState::Starves] {
         let mut job = job(hung());
         job.ranks.get_mut(&1).unwrap().state = state;

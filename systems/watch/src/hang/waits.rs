@@ -118,7 +118,7 @@ impl WaitsSighting {
 /// Judges waits of which those that have lasted for `still` may never end. `None` if there are none.
 pub fn judge_waits(seen: &WaitsSighting, still: Nanos) -> Option<HangVerdict> {
     let long: Vec<&PartyWait> = seen.waits.iter().filter(|wait| wait.still >= still).collect();
-    let first = long.first()?;
+    long.first()?;
     let stuck = seen.stuck(still);
     let numbers = |parties: &BTreeSet<WaitParty>| parties.iter().map(|party| party.number()).collect();
     let gone = |awaited: &WaitParty| seen.state(*awaited) == Some(RankState::Gone);
@@ -148,15 +148,15 @@ pub fn judge_waits(seen: &WaitsSighting, still: Nanos) -> Option<HangVerdict> {
             (_, WaitParty::Rank(_)) if sighting.process.is_none() => ("not known to be hung", "is not seen on this host"),
             (RankState::Stopped, _) => ("slow, not hung", "is stopped by a signal or a debugger"),
             (RankState::Runs, _) => ("slow, not hung", "runs"),
-            (RankState::Starves, _) => ("slow, not hung", "is ready and gets no processor"),
+            (RankState::Starves, _) => ("slow, not hung", "is ready to run but gets no processor"),
             (RankState::Sleeps | RankState::Gone, _) => ("not known to be hung", "sleeps"),
         };
         let place = sighting.place.as_ref().map_or(String::new(), |place| format!(" in {place}"));
         let it = if is_awaited(party) { " for it" } else { "" };
-        let sentence = format!("{hung}: {} {does}{place}; {waits}{it} ({})", seen.named(party), first.call);
+        let sentence = format!("{hung}: {} {does}{place}; {waits}{it} ({})", seen.named(party), calls(&long));
         return Some(HangVerdict { cause: HangCause::Slow, sentence, stuck: Vec::new() });
     }
-    let sentence = format!("not known to be hung: {waits} ({})", first.call);
+    let sentence = format!("not known to be hung: {waits} ({})", calls(&long));
     Some(HangVerdict { cause: HangCause::Unknown, sentence, stuck: Vec::new() })
 }
 
@@ -190,6 +190,17 @@ impl fmt::Display for WaitParty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind(), self.number())
     }
+}
+
+/// The calls of waits, each once.
+fn calls(waits: &[&PartyWait]) -> String {
+    let mut calls: Vec<&str> = Vec::new();
+    for wait in waits {
+        if !calls.contains(&wait.call.as_str()) {
+            calls.push(&wait.call);
+        }
+    }
+    calls.join(", ")
 }
 
 /// `processes 11 and 12 wait`.
@@ -265,7 +276,7 @@ mod tests {
             wait(Process(2), "barrier", &[Process(1)]),
             wait(Process(2), "receive from channel", &[Process(3)]),
         ];
-        let expected = "slow, not hung: process 3 runs; processes 1 and 2 wait for it (barrier)";
+        let expected = "slow, not hung: process 3 runs; processes 1 and 2 wait for it (barrier, receive from channel)";
         assert_eq!(said(&sighting(waits, &[(Process(3), RankState::Runs, "")])), expected);
     }
 

@@ -68,7 +68,7 @@ fn dead_rank(graph: &WaitGraph<'_>, edges: &[WaitEdge]) -> Option<(HangCause, St
     let dead = edges.iter().find(|edge| graph.job.ranks.get(&edge.to).is_some_and(RankSighting::is_dead))?;
     let process = graph.job.ranks[&dead.to].process;
     let sentence = format!(
-        "dead rank: rank {} (process {process}) has ended without MPI_Finalize, and {} for it{}",
+        "dead rank: rank {} (process {process}) exited without MPI_Finalize, and {} for it{}",
         dead.to,
         all_wait(edges, dead.to),
         in_calls(edges, dead.to)
@@ -111,9 +111,10 @@ fn misdirected(graph: &WaitGraph<'_>, edge: &WaitEdge) -> Option<(HangCause, Str
     let other_peer = recent().find(|message| message.peer != Some(edge.from) && message.tag == Some(tag));
     if let Some(sent) = other_tag {
         let sentence = format!(
-            "deadlock: wrong tag: rank {} waits in {} for tag {tag} of rank {}, which has sent it tag {}, for which no receive waits",
+            "deadlock: wrong tag: rank {} waits in {} for a message from rank {} with tag {tag}, but rank {} sent it tag {}, which no receive matches",
             edge.from,
             edge.call.name(),
+            edge.to,
             edge.to,
             sent.tag.unwrap_or_default()
         );
@@ -121,9 +122,10 @@ fn misdirected(graph: &WaitGraph<'_>, edge: &WaitEdge) -> Option<(HangCause, Str
     }
     let sent = other_peer?;
     let sentence = format!(
-        "deadlock: wrong peer: rank {} waits in {} for tag {tag} of rank {}, which has sent that tag to rank {}, where no receive waits for it",
+        "deadlock: wrong peer: rank {} waits in {} for a message from rank {} with tag {tag}, but rank {} sent that tag to rank {}, where no receive matches it",
         edge.from,
         edge.call.name(),
+        edge.to,
         edge.to,
         sent.peer.unwrap_or_default()
     );
@@ -137,21 +139,21 @@ fn finalized(graph: &WaitGraph<'_>, edges: &[WaitEdge]) -> Option<(HangCause, St
             let of = collective(communicator, number);
             let waiters = all_wait(edges, edge.to);
             let sentence = format!(
-                "deadlock: skipped collective: rank {} has called MPI_Finalize without {} ({of}), and {waiters} for it there",
+                "deadlock: skipped collective: rank {} called MPI_Finalize, but not {} ({of}), in which {waiters} for it",
                 edge.to,
                 edge.call.name()
             );
             (HangCause::SkippedCollective, sentence)
         }
         WaitReason::Message(_) => {
-            let sentence = format!("deadlock: finalized peer: {}, which has called MPI_Finalize", hop(edge));
+            let sentence = format!("deadlock: finalized peer: {}, but rank {} has called MPI_Finalize", hop(edge), edge.to);
             (HangCause::FinalizedPeer, sentence)
         }
     })
 }
 
 fn collective(communicator: u16, number: u64) -> String {
-    format!("collective call {number} of {}", communicator_name(communicator))
+    format!("collective call {number} on {}", communicator_name(communicator))
 }
 
 /// The name of a communicator, as readers know it.
@@ -159,7 +161,7 @@ pub fn communicator_name(communicator: u16) -> String {
     if communicator == WORLD { "MPI_COMM_WORLD".to_owned() } else { format!("communicator {communicator}") }
 }
 
-/// `rank 0 waits in MPI_Recv for a message of rank 1 with tag 5`.
+/// `rank 0 waits in MPI_Recv for a message from rank 1 with tag 5`.
 fn hop(edge: &WaitEdge) -> String {
     let (from, to, call) = (edge.from, edge.to, edge.call.name());
     let tag = |message: &AwaitedMessage| message.tag.map_or(String::new(), |tag| format!(" with tag {tag}"));
@@ -169,7 +171,7 @@ fn hop(edge: &WaitEdge) -> String {
         }
         WaitReason::Message(message) => {
             let peer = message.peer.map_or("any rank".to_owned(), |_| format!("rank {to}"));
-            format!("rank {from} waits in {call} for a message of {peer}{}", tag(message))
+            format!("rank {from} waits in {call} for a message from {peer}{}", tag(message))
         }
         WaitReason::Collective { .. } => format!("rank {from} waits in {call} for rank {to}"),
     }
@@ -224,7 +226,7 @@ pub(super) fn not_hung(job: &JobSighting, still: Nanos) -> (HangCause, String) {
     for (state, does) in [
         (RankState::Stopped, "is stopped by a signal or a debugger"),
         (RankState::Runs, "computes outside MPI"),
-        (RankState::Starves, "is ready outside MPI and gets no processor"),
+        (RankState::Starves, "is ready to run outside MPI but gets no processor"),
         (RankState::Sleeps, "sleeps outside MPI"),
     ] {
         let is_it = |rank: &RankSighting| rank.state == state && (state == RankState::Stopped || is_outside(rank));
@@ -239,14 +241,15 @@ pub(super) fn not_hung(job: &JobSighting, still: Nanos) -> (HangCause, String) {
         return (HangCause::Slow, sentence);
     }
     if !unseen.is_empty() && !waiters.is_empty() {
-        return (HangCause::Unknown, format!("not known to be hung: nothing is seen of {}{waits}", ranks(&unseen)));
+        return (HangCause::Unknown, format!("not known to be hung: {} cannot be seen from here{waits}", ranks(&unseen)));
     }
     if let Some((rank, sighting)) = waiting.iter().find(|(_, rank)| rank.calls.iter().any(|call| call.has_unknown)) {
         let call = sighting.calls.iter().find_map(|call| call.call).map_or("MPI", MpiCall::name);
         let sentence = format!("not known to be hung: rank {rank} waits in {call} for requests that are not recorded{waits}");
         return (HangCause::Unknown, sentence);
     }
-    let what = if waiters.is_empty() { "not hung: all ranks get on" } else { "not known to be hung: messages are on their way" };
+    let what =
+        if waiters.is_empty() { "not hung: all ranks make progress" } else { "not known to be hung: messages are on their way" };
     (HangCause::Unknown, format!("{what}{waits}"))
 }
 

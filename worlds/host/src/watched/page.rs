@@ -43,8 +43,16 @@ pub enum ThreadActivity {
     Idle,
     /// It waits at a condition variable.
     Condition,
-    /// It waits for a mutex that another thread holds.
+    /// It waits for a mutex or a critical section in which another thread is.
     Lock,
+}
+
+/// Added to the subject of a wait for a critical section: addresses of mutexes are even.
+pub const CRITICAL_SECTION: u64 = 1;
+
+/// Returns how a lock is named to the user, by the subject of a wait for it.
+pub fn lock_name(subject: u64) -> String {
+    if subject & CRITICAL_SECTION == 0 { format!("mutex {subject:#x}") } else { "critical section".to_owned() }
 }
 
 impl ThreadActivity {
@@ -510,6 +518,12 @@ impl ThreadSlot {
         self.closed.store(now.0, Relaxed);
         self.open_region.store(outer, Relaxed);
         self.open_code.store(code, Relaxed);
+    }
+
+    /// Returns the number of its thread.
+    #[inline]
+    pub fn thread(&self) -> ThreadId {
+        self.thread.load(Relaxed)
     }
 
     /// Joins the team of a leader's slot.

@@ -1,5 +1,6 @@
 //! Threads of other processes: what they do at this moment, and how long they ran and waited so far.
 use super::numbers;
+use super::page::CRITICAL_SECTION;
 use crate::run_state::fields;
 use foregather_machine::{CpuId, Nanos, ThreadId};
 use rustix::process::{Resource, getrlimit};
@@ -176,12 +177,14 @@ pub fn kernel_function(process: u32, thread: ThreadId) -> Option<String> {
     (!matches!(name.as_str(), "" | "0")).then_some(name)
 }
 
-/// The thread that holds a mutex of a process, where the GNU C library keeps it; 0 if it is free. `None` if
-/// the system does not show the memory of the process.
-pub fn mutex_holder(process: u32, mutex: u64) -> Option<ThreadId> {
+/// Returns the thread that holds a lock of a process, by the subject of a wait for it; 0 if it is free. It is
+/// kept where the GNU C library has it in a mutex. `None` if the system does not show the memory of the
+/// process.
+pub fn lock_holder(process: u32, subject: u64) -> Option<ThreadId> {
     const OWNER: u64 = 8;
+    let lock = subject & !CRITICAL_SECTION;
     let mut word = [0; 4];
-    File::open(format!("/proc/{process}/mem")).ok()?.read_exact_at(&mut word, mutex + OWNER).ok()?;
+    File::open(format!("/proc/{process}/mem")).ok()?.read_exact_at(&mut word, lock + OWNER).ok()?;
     Some(ThreadId::from_ne_bytes(word))
 }
 

@@ -15,7 +15,7 @@ pub use reading::{CollectiveCount, MessageCounts, RecordedCall, RecordedCommunic
 use super::path_of;
 use super::shared::{self, SharedLayout};
 use awaited::COMMUNICATORS;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, fence};
 use foregather_machine::{Error, Rank, ThreadId};
 use rustix::fd::OwnedFd;
 use std::path::Path;
@@ -186,6 +186,8 @@ impl CallSlot {
     #[inline]
     pub fn end(&self) {
         self.doing.store(self.doing.load(Relaxed) & !INSIDE, Relaxed);
+        // A watcher that sees counts of the next call must not see this one as going on.
+        fence(Release);
     }
 
     /// Counts a message that the thread sends or wants, or that it wants no more (`by` is -1).

@@ -3,7 +3,7 @@ use super::awaited::COMMUNICATORS;
 use super::{
     AWAITED, AwaitedMessage, COUNTED, COUNTED_RANKS, CallPage, CallSlot, INSIDE, MpiCall, NO_RANK, RECENT, TAGS, UNKNOWN,
 };
-use core::sync::atomic::{AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicU32, Ordering::*, fence};
 use foregather_machine::{Rank, ThreadId};
 
 /// How many messages a thread has sent to or wanted from each rank, by tag.
@@ -80,6 +80,8 @@ pub struct RecordedCall {
     pub has_finalized: bool,
     /// How many calls it has begun.
     pub number: u64,
+    /// How far it was after all else had been read, as in [`CallPage::progress`].
+    pub progress: (u64, bool),
     /// Whether it is in a call now.
     pub is_inside: bool,
     /// That call, or the last one.
@@ -128,15 +130,14 @@ impl CallPage {
     /// How far each thread is: its process and number, its calls, and whether it is in one.
     pub fn progress(&self) -> Vec<(u32, ThreadId, u64, bool)> {
         let of = |slot: &CallSlot| {
-            let (process, thread) = (slot.process.load(Relaxed), slot.thread.load(Relaxed));
-            // One that finalizes gets on, too.
-            let number = slot.number.load(Relaxed) * 2 + u64::from(slot.has_finalized.load(Relaxed));
-            (process, thread, number, slot.doing.load(Relaxed) & INSIDE != 0)
+            let (number, is_inside) = slot.progress();
+            (slot.process.load(Relaxed), slot.thread.load(Relaxed), number, is_inside)
         };
         self.taken().map(of).collect()
     }
 
-    /// Reads all slots.
+    /// Reads all slots. A slot whose thread moves meanwhile may be read partly before and partly after: its
+    /// [`RecordedCall::progress`] is then not the one of before.
     pub fn calls(&self) -> Vec<RecordedCall> {
         self.taken().map(CallSlot::read).collect()
     }
@@ -153,7 +154,20 @@ impl CallPage {
 }
 
 impl CallSlot {
+    /// A number that grows with each call and with the end of `MPI_Finalize`, and whether it is in a call.
+    fn progress(&self) -> (u64, bool) {
+        let number = self.number.load(Relaxed) * 2 + u64::from(self.has_finalized.load(Relaxed));
+        (number, self.doing.load(Relaxed) & INSIDE != 0)
+    }
+
     fn read(&self) -> RecordedCall {
+        let mut call = self.read_fields();
+        fence(Acquire);
+        call.progress = self.progress();
+        call
+    }
+
+    fn read_fields(&self) -> RecordedCall {
         let (doing, rank) = (self.doing.load(Relaxed), self.rank.load(Acquire));
         let size = self.size.load(Relaxed);
         let part = |from: u32| (doing >> from & 0xffff).checked_sub(1);
@@ -175,6 +189,7 @@ impl CallSlot {
             threads: self.threads.load(Relaxed),
             has_finalized: self.has_finalized.load(Acquire) != 0,
             number: self.number.load(Relaxed),
+            progress: (0, false),
             is_inside: doing & INSIDE != 0,
             call: (doing != 0).then(|| MpiCall::of_number(doing as u8)).flatten(),
             communicator: part(16).map(|number| number as u16),
