@@ -20,9 +20,9 @@ impl Drop for Noted {
     }
 }
 
-/// Calls `attempt` with slices of `limit` until it does not time out or the limit has passed. `call` names the
-/// wait, and `awaited` returns the ranks that it is for. A wait that ends within the first slice does not
-/// read the clock here.
+/// Calls `attempt` with slices of `limit` until it does not time out or the limit has passed. `call` names
+/// the wait, and `awaited` returns the ranks that it is for. A wait that ends within the first slice does
+/// not read the clock here.
 ///
 /// # Errors
 /// That of the last attempt; a timeout has the time of the whole wait.
