@@ -192,8 +192,8 @@ impl<C: Cpu> BarrierMember<C> {
         self.wait_for(Nanos::MAX)
     }
 
-    /// Waits like [`BarrierMember::wait`], for at most `span`. It reads the clock only if it does not find the
-    /// others at once.
+    /// Waits like [`BarrierMember::wait`], for at most `span`. It reads the clock only if it does not find
+    /// the others at once.
     ///
     /// # Errors
     /// [`Cause::TimedOut`], which names a member that has not arrived. At the central barrier, the

@@ -6,11 +6,12 @@
 //! no argument that a program can see, no result and no error. Without the page that `advise` names in the
 //! environment it only passes calls on.
 //!
-//! [`openmp`]: regions and barriers of the GNU runtime. [`critical`]: its critical sections. [`ompt`]: regions
-//! and barriers of LLVM's and Intel's, which report them by callbacks. [`region`]: what both have in common. [`threads`]: creation, barriers, condition
-//! variables and mutexes of POSIX threads. [`record`]: the page and this thread's slot. [`sampler`]: which
-//! code threads execute. [`signals`]: functions by which a program touches signals or its user. [`next`]:
-//! functions that the program would have called.
+//! [`openmp`]: regions and barriers of the GNU runtime. [`critical`]: its critical sections. [`ompt`]:
+//! regions and barriers of LLVM's and Intel's, which report them by callbacks. [`region`]: what both have
+//! in common. [`threads`]: creation, barriers, condition variables and mutexes of POSIX threads.
+//! [`record`]: the page and this thread's slot. [`sampler`]: which code threads execute. [`signals`]:
+//! functions by which a program touches signals or its user. [`next`]: functions that the program would
+//! have called.
 //!
 //! All functions may be unwound through, because the C library ends cancelled threads by unwinding.
 
