@@ -1,5 +1,6 @@
 //! SOR: red-black relaxation of a grid by the mean of the four neighbours, the simplest program with
-//! neighbours: each thread has a block of rows, and needs from the others only the rows before and after it (Itzkovitz & Schuster 1999, table 2).
+//! neighbours: each thread has a block of rows, and needs from the others only the rows before and after it
+//! (Itzkovitz & Schuster 1999, table 2).
 //!
 //! The problem is Laplace's with a known solution: the border holds `column / last column`, which is
 //! harmonic, so the interior, 0 at first, tends to it. The factor of over-relaxation is 1: the plain mean.
@@ -84,9 +85,9 @@ impl Sor {
         sum
     }
 
-    /// The number of even columns: their cells come first in a row of the shared grid, followed by those of the
-    /// odd columns. So the cells that a half iteration reads lie together, and those it writes, and no cell
-    /// is touched by two threads.
+    /// The number of even columns: their cells come first in a row of the shared grid, followed by those of
+    /// the odd columns. So the cells that a half iteration reads lie together, and those it writes, and no
+    /// cell is touched by two threads.
     const fn evens(&self) -> usize {
         self.columns.div_ceil(2)
     }

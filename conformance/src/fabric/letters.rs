@@ -1,5 +1,5 @@
-//! Programs over messengers, which are created and left as by a user. A fault ends in an error or, after 30 s,
-//! in a timeout.
+//! Programs over messengers, which are created and left as by a user. A fault ends in an error or, after 30
+//! s, in a timeout.
 use super::Program;
 use super::talk::BOUND;
 use crate::PortProgram;

@@ -44,8 +44,8 @@ impl Calibration {
         Self { prices: Prices::measured(costs), tick, slice, turn, background_hz: BACKGROUND_HZ }
     }
 
-    /// The same, with the price of preempting a busy processor and the rate of background wake-ups as they are
-    /// measured now.
+    /// The same, with the price of preempting a busy processor and the rate of background wake-ups as they
+    /// are measured now.
     ///
     /// # Errors
     /// If a thread cannot be pinned, or a partner never answered.

@@ -179,8 +179,8 @@ pub fn load() -> Result<SystemLoad, Error> {
 /// How long [`switches_hz`] sleeps.
 const COUNTED: Duration = Duration::from_millis(250);
 
-/// Context switches of the machine in a second, counted while the caller sleeps for a quarter of one. `None` if
-/// the kernel does not show them.
+/// Context switches of the machine in a second, counted while the caller sleeps for a quarter of one. `None`
+/// if the kernel does not show them.
 pub fn switches_hz() -> Option<f64> {
     let count = || parse_switches(&fs::read_to_string("/proc/stat").ok()?);
     let (began, before) = (clock::now(), count()?);

@@ -1,5 +1,5 @@
-//! The scout's queue under random schedules: its races, by the numbers of the page in `src/scout/mod.rs`, each
-//! with a fault that must be found.
+//! The scout's queue under random schedules: its races, by the numbers of the page in `src/scout/mod.rs`,
+//! each with a fault that must be found.
 #[expect(dead_code, unreachable_pub, reason = "the other file is part of a library")]
 #[path = "../src/scout/queue.rs"]
 mod queue;

@@ -74,8 +74,8 @@ pub(super) fn convoy(seen: &Observation) -> Option<NamedCause> {
     })
 }
 
-/// Returns whether the parts of a thread take more processor time than those of its partners. `None` if too few
-/// of them are known.
+/// Returns whether the parts of a thread take more processor time than those of its partners. `None` if too
+/// few of them are known.
 fn has_more_work(seen: &Observation, thread: ThreadId) -> Option<bool> {
     let process = seen.ledger.threads.get(&thread)?.last.process;
     let of_process = recorded(seen).filter(|record| record.process == process);

@@ -114,8 +114,8 @@ pub(super) fn other_program(seen: &Observation) -> Option<NamedCause> {
     })
 }
 
-/// What helps beside another program: if threads spin, that they sleep instead, which needs no rights over the
-/// other program; else a command that slows it down.
+/// What helps beside another program: if threads spin, that they sleep instead, which needs no rights over
+/// the other program; else a command that slows it down.
 fn beside(seen: &Observation, slower: Option<String>) -> Remedy {
     let stop = "stop the other program, or start it with nice -n 19";
     match cures::without_spins(seen) {

@@ -115,7 +115,8 @@ impl ScoutQueue {
     pub(super) fn idle(&self, cpu: CpuId, kernel: &impl Kernel) -> Option<bool> {
         let process = kernel.process();
         let holder = self.lock.load(Relaxed);
-        // If the mark is another process's, this process is a fork and does not have the thread that holds the lock.
+        // If the mark is another process's, this process is a fork and does not have the thread that holds
+        // the lock.
         if holder == process || self.lock.compare_exchange(holder, process, Acquire, Relaxed).is_err() {
             return (self.scout.load(Relaxed) != NEVER).then_some(false);
         }
