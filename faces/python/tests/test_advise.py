@@ -144,7 +144,7 @@ def test_a_running_program_is_watched(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as sleeper:
         ended = run("--pid", sleeper.pid, "--for", "300ms", folder=tmp_path)
         sleeper.kill()
-    assert ended.returncode == 0 and "nothing to mend" in ended.stderr
+    assert ended.returncode == 0 and "nothing to fix" in ended.stderr
 
 
 def test_the_thread_ends_before_a_fork() -> None:

@@ -112,9 +112,9 @@ fn nothing(advice: &Advice) -> String {
     }
     let waits = spent.total() - spent.work;
     if waits.0 as f64 <= spent.total().0 as f64 * 0.1 {
-        "nothing to mend".to_owned()
+        "nothing to fix".to_owned()
     } else {
-        "nothing to mend: no single cause explains a tenth of the time".to_owned()
+        "nothing to fix: no single cause explains 10 % of the time".to_owned()
     }
 }
 

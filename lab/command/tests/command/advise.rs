@@ -13,7 +13,7 @@ fn the_programs_output_and_exit_code_are_its_own_and_the_advice_is_apart() {
     assert_eq!((said.status.code(), &said.stdout[..]), (Some(7), &b"own\n"[..]), "{}", stderr(&said));
     let screen = stderr(&said);
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("CAUSE nothing to mend") && words.contains("no preload library: --no-preload"), "{screen}");
+    assert!(words.contains("CAUSE nothing to fix") && words.contains("no preload library: --no-preload"), "{screen}");
     assert!(screen.lines().count() <= 24 && screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
     validate(&serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap(), "advice.schema.json");
     assert_eq!(advise("kill -TERM $$").status.code(), Some(128 + 15), "as shells show it");
@@ -54,7 +54,7 @@ fn a_running_process_is_watched_for_the_time_that_is_asked_for() {
     let said = foregather(&["advise", "--pid", &sleeper.id().to_string(), "--for", "300ms"]).output().unwrap();
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
-    assert!(said.status.success() && stderr(&said).contains("nothing to mend"), "{}", stderr(&said));
+    assert!(said.status.success() && stderr(&said).contains("nothing to fix"), "{}", stderr(&said));
     assert!(said.stdout.is_empty());
 }
 

@@ -66,8 +66,6 @@ impl PeerModel {
         match self {
             Self::Libgomp => looks(DEFAULT_LOOKS, CROWDED_DEFAULT_LOOKS),
             Self::LibgompActive => looks(ACTIVE_LOOKS, CROWDED_ACTIVE_LOOKS),
-            // If its threads outnumber processors, it yields once before it sleeps.
-            Self::LibompPassive if is_crowded => Policy::YieldThenBlock(Yields(1)),
             Self::LibgompPassive | Self::LibompPassive | Self::PthreadBarrier => Policy::Block,
             // Gaps and parts are shorter than its 200 ms, so its threads do not sleep.
             Self::Libomp if is_crowded => Policy::Yield,
@@ -119,7 +117,6 @@ mod tests {
         assert_eq!(spin(PeerModel::Libgomp, true), Nanos::from_us(1));
         assert_eq!(spin(PeerModel::LibgompActive, false), Nanos::from_ms(300_000));
         assert_eq!(PeerModel::LibgompPassive.policy(false, 10.0, &Costs::TYPICAL), Policy::Block);
-        assert_eq!(PeerModel::LibompPassive.policy(true, 10.0, &Costs::TYPICAL), Policy::YieldThenBlock(Yields(1)));
         assert_eq!(PeerModel::LibgompPassive.setting(), "OMP_WAIT_POLICY=passive");
         assert!((0.1..10_000.0).contains(&look_ns()), "{}", look_ns());
     }
