@@ -1,4 +1,4 @@
-//! `advise`: why the threads of a program wait, and what mends that.
+//! `advise`: why the threads of a program wait, and how to fix that.
 //!
 //! [`watcher`] looks at the program until it exits; `systems/watch` judges what it saw; [`text`] prints the
 //! screen, [`paste`] its commands, and [`document`] the same as JSON. [`recorded`] keeps what was seen in a
