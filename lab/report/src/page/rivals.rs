@@ -34,8 +34,8 @@ pub(super) fn section(results: &[Results]) -> String {
     let cells = |tag: &str, row: &[String]| row.iter().map(|cell| format!("<{tag}>{}", escape(cell))).collect::<String>();
     let head = cells("th scope=col", &HEADINGS.map(str::to_owned));
     let mut text = format!(
-        "<section aria-labelledby=rivals><h2 id=rivals>Beside programs of other projects</h2>\n<p class=sub>{}: {missed} {} \
-         the bar, {met} within it, {} without one.</p>\n<div class=\"card wide\"><table><tr><th scope=col>verdict{head}</tr>\n",
+        "<section aria-labelledby=rivals><h2 id=rivals>Compared with programs of other projects</h2>\n<p class=sub>{}: {missed} {} \
+         the bar, {met} within it, {} without one, because they follow other rules.</p>\n<div class=\"card wide\"><table><tr><th scope=col>verdict{head}</tr>\n",
         several(rows.len(), "comparison"),
         if missed == 1 { "misses" } else { "miss" },
         rows.len() - missed - met
@@ -106,7 +106,7 @@ mod tests {
             .into();
         assert!(places.is_sorted(), "{text}");
         assert!(
-            text.contains("4 comparisons: 2 miss the bar, 1 within it, 1 without one") && text.contains("Other&lt;sim"),
+            text.contains("4 comparisons: 2 miss the bar, 1 within it, 1 without one, because they follow other rules") && text.contains("Other&lt;sim"),
             "{text}"
         );
         assert!(text.contains("<td>10 decisions<td>8 equal<td>20 %<td>10 %"), "{text}");
