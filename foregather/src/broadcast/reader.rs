@@ -108,8 +108,10 @@ impl Reader {
     /// As for [`Reader::receive_timeout`]; `Cause::Setting` if the queue was created by
     /// [`Broadcast::skipping`](crate::Broadcast::skipping).
     pub fn view(&mut self, timeout: Option<Duration>) -> Result<Option<MessageView<'_>>, Error> {
+        // What has just been found may be gone: another process may store anything in the memory.
+        let deadline = timeout.map_or(Nanos::MAX, deadline_of);
         self.await_view(timeout)?;
-        MessageView::next(self.0.own()?, Nanos::MAX)
+        MessageView::next(self.0.own()?, deadline)
     }
 
     /// Consumes the message whose view was turned into an address by [`MessageView::into_raw`]. Does nothing

@@ -84,7 +84,7 @@ impl Writer {
     fn send_within(&mut self, parts: &[&[u8]], limit: Option<Duration>, mut goes_on: bool) -> Result<(), Error> {
         let bytes = parts.iter().map(|part| part.len()).sum();
         if self.end.own()?.has_room(bytes) {
-            return self.send_until(parts, Nanos::MAX, goes_on);
+            return self.send_until(parts, limit.map_or(Nanos::MAX, deadline_of), goes_on);
         }
         let send =
             |writer: &mut Self, slice| writer.send_until(parts, deadline_of(slice), core::mem::replace(&mut goes_on, true));
