@@ -94,8 +94,15 @@ fn a_writer_whose_only_reader_is_dead_is_told_at_each_message() {
         assert!(matches!(Error::of(&end), Some(Cause::PeerLost { rank: 1, .. })), "{end:?}");
     }
     let mut reader = queue.replace(1).unwrap();
-    writer.send(&message(7)).unwrap();
-    assert_eq!(reader.receive().unwrap(), message(7));
+    std::thread::scope(|threads| {
+        // A view that waits looks twice at the message, here the first one of a new reader.
+        let shown = threads.spawn(|| reader.view(None).unwrap().unwrap().to_vec());
+        std::thread::sleep(Duration::from_millis(50));
+        writer.send(&message(7)).unwrap();
+        assert_eq!(shown.join().unwrap(), message(7));
+    });
+    writer.send(&message(8)).unwrap();
+    assert_eq!(reader.receive().unwrap(), message(8));
 }
 
 #[test]

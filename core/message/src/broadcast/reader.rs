@@ -174,7 +174,8 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     fn belongs(&mut self, header: &Header) -> Result<bool, Error> {
         if header.kind == RecordKind::First {
             if core::mem::take(&mut self.is_new) {
-                self.message = header.message;
+                // The same record may be looked at again.
+                (self.message, self.least) = (header.message, header.position);
             }
             self.begin(header)?;
         } else if self.joined.is_empty() {
