@@ -15,13 +15,17 @@ fn the_programs_output_and_exit_code_are_its_own() {
 
 #[test]
 fn a_running_job_is_looked_at_by_proc_alone() {
-    let mut job = Command::new("sleep").arg("1000").env("PMI_RANK", "3").spawn().unwrap();
-    let process = job.id().to_string();
-    let said = foregather(&["hang", "--after", "300ms", "--job", &process]).output().unwrap();
-    job.kill().unwrap();
-    job.wait().unwrap();
+    // A launcher of its own: the processes of other tests do not belong to the job.
+    let script = "PMI_RANK=3 sleep 1000 & echo $!; wait";
+    let mut launcher = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut process = String::new();
+    BufReader::new(launcher.stdout.take().unwrap()).read_line(&mut process).unwrap();
+    let process = process.trim();
+    let said = foregather(&["hang", "--after", "300ms", "--job", process]).output().unwrap();
+    kill_process(Pid::from_raw(process.parse().unwrap()).unwrap(), Signal::TERM).unwrap();
+    launcher.wait().unwrap();
     let text = stderr(&said);
-    let row = text.lines().find(|line| line.split_whitespace().nth(1) == Some(&process)).unwrap_or_default();
+    let row = text.lines().find(|line| line.split_whitespace().nth(1) == Some(process)).unwrap_or_default();
     assert!(said.status.success() && text.contains("not seen: calls of MPI"), "{text}");
     assert!(row.split_whitespace().next() == Some("3") && row.contains("sleep"), "{text}");
 }

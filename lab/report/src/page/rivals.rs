@@ -106,7 +106,8 @@ mod tests {
             .into();
         assert!(places.is_sorted(), "{text}");
         assert!(
-            text.contains("4 comparisons: 2 miss the bar, 1 within it, 1 without one, because they follow other rules") && text.contains("Other&lt;sim"),
+            text.contains("4 comparisons: 2 miss the bar, 1 within it, 1 without one, because they follow other rules")
+                && text.contains("Other&lt;sim"),
             "{text}"
         );
         assert!(text.contains("<td>10 decisions<td>8 equal<td>20 %<td>10 %"), "{text}");

@@ -68,10 +68,14 @@ fn a_workload_becomes_a_table() {
                 \"global\" : { \"duration\" : 1, \"calibration\" : \"CPU0\" } }";
     let workload = parse(text, false).unwrap();
     let all = measurements("x", &workload, &workload.simulate().unwrap());
-    assert_eq!(all.iter().map(|m| m.text("task")).collect::<Vec<_>>(), ["light", "heavy"]);
-    let processors: Vec<f64> = all.iter().map(|m| m.figures["processors"]).collect();
+    let (tasks, departures) = all.split_at(2);
+    assert_eq!(tasks.iter().map(|m| m.text("task")).collect::<Vec<_>>(), ["light", "heavy"]);
+    // Each of the three threads sleeps a hundred times.
+    assert!(departures[0].id.ends_with("/departures") && departures[0].median() >= 297.0, "{departures:?}");
+    let processors: Vec<f64> = tasks.iter().map(|m| m.figures["processors"]).collect();
     assert!((processors[0] - 0.1).abs() < 0.003 && (processors[1] - 0.4).abs() < 0.01, "{processors:?}");
-    assert!(table(&all).to_text().contains("heavy"));
+    let table = table(&all);
+    assert!(table.rows.len() == 2 && table.to_text().contains("heavy"), "{table:?}");
 }
 
 #[test]
