@@ -30,8 +30,8 @@ impl ValidModels {
 
     /// Returns whether predictions by this model may be used.
     pub fn allow(&self, model: PeerModel, under_load: bool) -> bool {
-        // On two virtual processors (AMD EPYC under KVM, Linux 6.18) all models were valid on the idle machine,
-        // but only a few under load: the numbers are in this crate's README.
+        // On two virtual processors (AMD EPYC under KVM, Linux 6.18) all models were valid on the idle
+        // machine, but only a few under load: the numbers are in this crate's README.
         self.0.get(&name(model, under_load)).map_or(!under_load, |kept| kept.newest() == VALID)
     }
 }
