@@ -12,9 +12,9 @@ const SLICE: Duration = Duration::from_millis(200);
 pub(crate) type Awaited = Vec<(Rank, Option<u32>)>;
 
 /// Withdraws the note of the calling thread's wait.
-struct Noted;
+struct WaitNote;
 
-impl Drop for Noted {
+impl Drop for WaitNote {
     fn drop(&mut self) {
         waits::end();
     }
@@ -51,7 +51,7 @@ fn continued<E, T>(
     mut error: Error,
 ) -> Result<T, Error> {
     let began = clock::now() - Nanos(SLICE.as_nanos() as u64);
-    let _noted = Noted;
+    let _noted = WaitNote;
     loop {
         let waited = clock::now() - began;
         let left = limit.map(|limit| limit.saturating_sub(Duration::from_nanos(waited.0)));

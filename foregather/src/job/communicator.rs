@@ -1,7 +1,7 @@
 //! The handle of a rank, which is passed to its body.
 use super::call::{RankCall, call};
 use super::link::{Link, over};
-use super::recorded::{CallRecord, Noted, noting, through};
+use super::recorded::{CallRecord, RecordedMessage, noting, through};
 use super::verbs;
 use bytemuck::{NoUninit, Pod, cast_slice, cast_slice_mut};
 use core::time::Duration;
@@ -115,7 +115,7 @@ impl Communicator {
     fn send_in<T: NoUninit>(&self, call: RankCall, to: u32, data: &[T]) -> Result<(), Error> {
         let bytes: &[u8] = cast_slice(data);
         let send = || over!(&self.link, messenger => call.run(messenger, || verbs::send(messenger, to, bytes)));
-        noting(&self.recorder, send, |()| Noted::Sent(to, bytes.len()))
+        noting(&self.recorder, send, |()| RecordedMessage::Sent(to, bytes.len()))
     }
 
     /// Waits for the next message from rank `from`, and stores its elements at the beginning of `into`.
@@ -174,7 +174,7 @@ impl Communicator {
     fn receive_in<T: Pod>(&self, call: RankCall, from: u32, into: &mut [T]) -> Result<usize, Error> {
         let into = cast_slice_mut(into);
         let receive = || over!(&self.link, messenger => call.take(messenger, from, || verbs::receive(messenger, from, into, size_of::<T>())));
-        noting(&self.recorder, receive, |&elements| Noted::Received(from, elements * size_of::<T>()))
+        noting(&self.recorder, receive, |&elements| RecordedMessage::Received(from, elements * size_of::<T>()))
     }
 
     /// Receives a message of any length into a new vector.
@@ -206,7 +206,7 @@ impl Communicator {
 
     fn receive_vec_in<T: Pod>(&self, call: RankCall, from: u32) -> Result<Vec<T>, Error> {
         let receive = || over!(&self.link, messenger => call.take(messenger, from, || verbs::receive_vec(messenger, from)));
-        noting(&self.recorder, receive, |all: &Vec<T>| Noted::Received(from, size_of_val(&all[..])))
+        noting(&self.recorder, receive, |all: &Vec<T>| RecordedMessage::Received(from, size_of_val(&all[..])))
     }
 
     /// Sends `out` to rank `peer`, and receives its message into the beginning of `into`. Returns the number
@@ -245,7 +245,7 @@ impl Communicator {
                 call.run(messenger, || verbs::exchange(messenger, messenger.rank(), peer, out, into, size_of::<T>()))
             })
         };
-        noting(&self.recorder, exchange, |&elements| Noted::Exchanged(peer, out.len(), elements * size_of::<T>()))
+        noting(&self.recorder, exchange, |&elements| RecordedMessage::Exchanged(peer, out.len(), elements * size_of::<T>()))
     }
 
     /// Waits until all ranks have arrived. Costs `log2(ranks)` messages per rank, one after another.

@@ -15,7 +15,7 @@ pub(super) type CallRecord = Option<RefCell<RankRecorder>>;
 
 /// A message of the program, for its record.
 #[derive(Clone, Copy)]
-pub(super) enum Noted {
+pub(super) enum RecordedMessage {
     /// To that rank, of that many bytes.
     Sent(Rank, usize),
     /// From that rank.
@@ -30,16 +30,16 @@ pub(super) enum Noted {
 pub(super) fn noting<T>(
     recorder: &CallRecord,
     act: impl FnOnce() -> Result<T, Error>,
-    noted: impl FnOnce(&T) -> Noted,
+    noted: impl FnOnce(&T) -> RecordedMessage,
 ) -> Result<T, Error> {
     let Some(recorder) = recorder else { return act() };
     recorder.borrow_mut().pause();
     let end = act();
     let mut recorder = recorder.borrow_mut();
     match end.as_ref().map(noted) {
-        Ok(Noted::Sent(to, bytes)) => recorder.sent(to, bytes, OWN),
-        Ok(Noted::Received(from, bytes)) => recorder.received(from, bytes, OWN),
-        Ok(Noted::Exchanged(peer, out, into)) => {
+        Ok(RecordedMessage::Sent(to, bytes)) => recorder.sent(to, bytes, OWN),
+        Ok(RecordedMessage::Received(from, bytes)) => recorder.received(from, bytes, OWN),
+        Ok(RecordedMessage::Exchanged(peer, out, into)) => {
             recorder.sent(peer, out, OWN);
             recorder.received_meanwhile(peer, into, OWN);
         }

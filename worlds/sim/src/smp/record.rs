@@ -58,7 +58,7 @@ pub struct Sample {
 }
 
 foregather_machine::named! {
-    /// The states of a thread that are told apart.
+    /// What a thread does.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum State {
         /// It computes, or its processor switches to it.
