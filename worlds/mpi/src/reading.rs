@@ -12,6 +12,7 @@ use crate::wire::MpiFrameKind;
 use core::ffi::c_int;
 use foregather_host::{clock, pause::pause};
 use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, Rank, WaitContext, block_on};
+use foregather_thread::record_work;
 
 /// How long a transfer may take to complete after a wait for it has failed.
 const ENDING: Nanos = Nanos::from_ms(500);
@@ -223,6 +224,7 @@ impl Inner {
         while some && self.waiting.get() == 0 && clock::now() < last {
             self.progress();
         }
+        record_work(clock::now() - began);
         some
     }
 }

@@ -15,6 +15,7 @@ use crate::wire::{FrameKind, Record};
 use core::ptr::null_mut;
 use foregather_host::{clock, pause::pause};
 use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, WaitContext};
+use foregather_thread::record_work;
 use std::sync::Arc;
 
 /// How long operations under way may take to end once a rank was lost.
@@ -243,6 +244,7 @@ impl Inner {
         while some && self.waiting.get() == 0 && clock::now() < last {
             self.progress();
         }
+        record_work(clock::now() - began);
         some
     }
 

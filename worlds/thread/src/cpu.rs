@@ -1,5 +1,6 @@
 //! This thread's processor: it spins, yields and sleeps inside the verb, so every future is ready at once.
 use crate::{Guard, Word};
+use core::cell::Cell;
 use core::future::Future;
 use core::sync::atomic::Ordering::AcqRel;
 use foregather_host::{clock, futex::Scope, pause::pause, sched};
@@ -14,6 +15,17 @@ const PREEMPTED: Nanos = Nanos::from_us(100);
 const LAST_STRETCH: Nanos = Nanos(500);
 /// The longest spin under a real-time class, where no other thread gets the processor meanwhile.
 const REALTIME_PATIENCE: Nanos = Nanos::from_us(50);
+
+thread_local! {
+    /// For how long this thread has worked in its looks, since its spin last read the clock.
+    static WORK: Cell<Nanos> = const { Cell::new(Nanos::ZERO) };
+}
+
+/// Records that a look of this thread's wait took that long because it worked for another member, such as
+/// copying memory that a peer reads. Without this record the time counts as a preemption.
+pub fn record_work(span: Nanos) {
+    WORK.set(WORK.get() + span);
+}
 
 /// The processor of the thread that made it, and the guard of its waits.
 #[derive(Clone, Copy, Debug)]
@@ -78,10 +90,13 @@ impl<G> Thread<G> {
     #[inline]
     fn spin_here<T>(&self, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
         let (mut last, mut used) = (clock::now(), Nanos::ZERO);
+        WORK.take();
         loop {
             let found = self.look(LOOKS, &mut probe);
             let now = clock::now();
-            used += if now - last > PREEMPTED { Nanos::ZERO } else { now - last };
+            let work = WORK.take().min(now - last);
+            let waited = now - last - work;
+            used += if waited > PREEMPTED { work } else { work + waited };
             last = now;
             if found.is_some() || used >= budget {
                 return (found, used);
@@ -223,5 +238,39 @@ impl<G: Guard> Park for Thread<G> {
             }
         }
         self.guard.check(context)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Returns the spin time of a wait whose first look lasts longer than a preemption.
+    fn spun_through_a_long_look(records: bool) -> Nanos {
+        let (cpu, word) = (Thread::current(), Word::default());
+        let mut looks = 0;
+        let probe = || {
+            looks += 1;
+            if looks == 1 {
+                let began = clock::now();
+                compute_until(began + PREEMPTED * 3, began);
+                if records {
+                    record_work(PREEMPTED * 3);
+                }
+            }
+            (looks == 2).then_some(())
+        };
+        let (found, used) = block_on(cpu.spin_for(&word, Nanos::from_ms(100), probe));
+        assert_eq!(found, Some(()));
+        used
+    }
+
+    #[test]
+    fn work_in_a_look_counts_as_spin_time_and_any_other_long_gap_as_a_preemption() {
+        assert!(spun_through_a_long_look(true) >= PREEMPTED * 3);
+        assert_eq!(spun_through_a_long_look(false), Nanos::ZERO);
+        // Work before a wait is not that wait's.
+        record_work(PREEMPTED * 9);
+        assert_eq!(spun_through_a_long_look(false), Nanos::ZERO);
     }
 }

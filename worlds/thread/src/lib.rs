@@ -38,7 +38,7 @@ pub mod own;
 mod placement;
 
 #[cfg(not(loom))]
-pub use cpu::Thread;
+pub use cpu::{Thread, record_work};
 #[cfg(not(loom))]
 pub use foregather_host::futex::Scope;
 #[cfg(not(loom))]

@@ -9,7 +9,7 @@ use super::stage::{STAGE_CHUNK, STAGE_SLOTS, staged_chunk};
 use core::ops::Range;
 use foregather_host::pause::pause;
 use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on, reached};
-use foregather_thread::Word;
+use foregather_thread::{Word, record_work};
 use foregather_wait::Policy;
 
 /// Below this many bytes, two system calls cost more than half a copy.
@@ -281,9 +281,11 @@ impl<C: Cpu<Word = Word>> Lane<C> {
             for _ in 0..STAGE_SLOTS {
                 let Some(chunk) = contest.duel.claim_bottom() else { break };
                 helped = true;
+                let began = self.cpu.now();
                 // After this, the contest may belong to another getter.
                 let ((getter, ..), staged) = (contest.terms(), contest.is_staged());
                 contest.duel.wrote(self.help_with(number, contest, chunk));
+                record_work(self.cpu.now() - began);
                 if getter < self.fabric.layout.ports {
                     self.ring_bell(getter);
                 }
