@@ -1,5 +1,5 @@
-// OpenMP regions, critical sections and mutexes that never end, and slow ones that do, for `.ci/hang`.
-// usage: hangs read|spin|locks|circle|critical|sections|late
+// OpenMP regions, critical sections, locks and mutexes that never end, and slow ones that do, for `.ci/hang`.
+// usage: hangs read|spin|locks|circle|critical|sections|omp-locks|same-lock|late
 #include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -53,11 +53,22 @@ static void in_sections(int thread) {
     }
 }
 
+// Two threads take two locks in opposite order.
+static void in_locks(int thread, omp_lock_t *locks) {
+    if (thread > 1) return;
+    omp_set_lock(&locks[thread]);
+    usleep(200000);
+    omp_set_lock(&locks[1 - thread]);
+}
+
 static void *crosswise(void *none) { return lock(&second, &first), none; }
 
 int main(int argc, char **argv) {
     const char *kind = argc > 1 ? argv[1] : "";
     pthread_t id;
+    omp_lock_t locks[2];
+    omp_init_lock(&locks[0]);
+    omp_init_lock(&locks[1]);
     if (!strcmp(kind, "locks")) {
         pthread_create(&id, NULL, crosswise, NULL);
         lock(&first, &second);
@@ -74,10 +85,15 @@ int main(int argc, char **argv) {
         }
         if (!strcmp(kind, "critical")) in_section(omp_get_thread_num());
         if (!strcmp(kind, "sections")) in_sections(omp_get_thread_num());
+        if (!strcmp(kind, "omp-locks")) in_locks(omp_get_thread_num(), locks);
         for (int i = 0; i < 1000; i++) {
 #pragma omp critical(jobs)
             steps++;
+            omp_set_lock(&locks[0]);
+            steps++;
+            omp_unset_lock(&locks[0]);
         }
+        if (!strcmp(kind, "same-lock") && omp_test_lock(&locks[1])) omp_set_lock(&locks[1]);
 #pragma omp barrier
     }
     return 7;

@@ -6,7 +6,7 @@
 //! no argument that a program can see, no result and no error. Without the page that `advise` names in the
 //! environment it only passes calls on.
 //!
-//! [`openmp`]: regions and barriers of the GNU runtime. [`critical`]: its critical sections. [`ompt`]:
+//! [`openmp`]: regions and barriers of the GNU runtime. [`locks`]: critical sections and locks. [`ompt`]:
 //! regions and barriers of LLVM's and Intel's, which report them by callbacks. [`region`]: what both have
 //! in common. [`threads`]: creation, barriers, condition variables and mutexes of POSIX threads.
 //! [`record`]: the page and this thread's slot. [`sampler`]: which code threads execute. [`signals`]:
@@ -15,7 +15,7 @@
 //!
 //! All functions may be unwound through, because the C library ends cancelled threads by unwinding.
 
-mod critical;
+mod locks;
 mod next;
 mod ompt;
 mod openmp;
@@ -25,7 +25,7 @@ mod sampler;
 mod signals;
 mod threads;
 
-pub use critical::*;
+pub use locks::*;
 pub use ompt::*;
 pub use openmp::*;
 pub use record::foregather_watch_has_open_region;

@@ -1,7 +1,7 @@
 //! The recorded waits of a program that does not call MPI: those that processes note themselves, and those
 //! of threads that the preload library records.
 use super::place;
-use foregather_host::watched::page::{CRITICAL_SECTION, RecordedThread, ThreadActivity, lock_name};
+use foregather_host::watched::page::{CRITICAL_SECTION, OPENMP_LOCK, RecordedThread, ThreadActivity, lock_name};
 use foregather_host::watched::program;
 use foregather_host::watched::task::{SystemCall, TaskReading, TaskState, lock_holder};
 use foregather_host::watched::waits::{NotedWait, WaitPage, WaitScope};
@@ -138,11 +138,11 @@ impl WaitCollector<'_> {
         (thread.team > 1).then(|| (call, missing.collect()))
     }
 
-    /// A wait for a mutex, or for a critical section of a region.
+    /// A wait for a mutex, or for a critical section or a lock of a region.
     fn of_lock(&self, thread: &RecordedThread) -> String {
         let name = lock_name(thread.subject);
-        let is_section = thread.subject & CRITICAL_SECTION != 0 && thread.code > 0;
-        let region = is_section.then(|| place::function(thread.process, thread.code)).flatten();
+        let is_openmp = thread.subject & (CRITICAL_SECTION | OPENMP_LOCK) != 0 && thread.code > 0;
+        let region = is_openmp.then(|| place::function(thread.process, thread.code)).flatten();
         region.map_or(name.clone(), |region| format!("{name} in {region}"))
     }
 

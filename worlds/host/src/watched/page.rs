@@ -43,16 +43,22 @@ pub enum ThreadActivity {
     Idle,
     /// It waits at a condition variable.
     Condition,
-    /// It waits for a mutex or a critical section in which another thread is.
+    /// It waits for a mutex, a lock of OpenMP or a critical section in which another thread is.
     Lock,
 }
 
-/// Added to the subject of a wait for a critical section: addresses of mutexes are even.
+/// Added to the subject of a wait for a critical section: addresses of mutexes are multiples of 4.
 pub const CRITICAL_SECTION: u64 = 1;
+/// Added to the subject of a wait for a lock of OpenMP.
+pub const OPENMP_LOCK: u64 = 2;
 
 /// Returns how a lock is named to the user, by the subject of a wait for it.
 pub fn lock_name(subject: u64) -> String {
-    if subject & CRITICAL_SECTION == 0 { format!("mutex {subject:#x}") } else { "critical section".to_owned() }
+    match subject & (CRITICAL_SECTION | OPENMP_LOCK) {
+        CRITICAL_SECTION => "critical section".to_owned(),
+        OPENMP_LOCK => "OpenMP lock".to_owned(),
+        _ => format!("mutex {subject:#x}"),
+    }
 }
 
 impl ThreadActivity {

@@ -1,6 +1,6 @@
 //! Threads of other processes: what they do at this moment, and how long they ran and waited so far.
 use super::numbers;
-use super::page::CRITICAL_SECTION;
+use super::page::{CRITICAL_SECTION, OPENMP_LOCK};
 use crate::run_state::fields;
 use foregather_machine::{CpuId, Nanos, ThreadId};
 use rustix::process::{Resource, getrlimit};
@@ -182,7 +182,7 @@ pub fn kernel_function(process: u32, thread: ThreadId) -> Option<String> {
 /// process.
 pub fn lock_holder(process: u32, subject: u64) -> Option<ThreadId> {
     const OWNER: u64 = 8;
-    let lock = subject & !CRITICAL_SECTION;
+    let lock = subject & !(CRITICAL_SECTION | OPENMP_LOCK);
     let mut word = [0; 4];
     File::open(format!("/proc/{process}/mem")).ok()?.read_exact_at(&mut word, lock + OWNER).ok()?;
     Some(ThreadId::from_ne_bytes(word))
