@@ -146,6 +146,16 @@ pub unsafe extern "C-unwind" fn pthread_barrier_wait(barrier: *mut pthread_barri
     record::during(ThreadActivity::Arrived, address, || unsafe { next(barrier) })
 }
 
+/// Runs a wait at a condition variable. A thread that has arrived at a barrier stays there: LLVM's runtime
+/// sleeps in this way until the others have arrived.
+fn at_condition(condition: *mut pthread_cond_t, wait: impl FnOnce() -> c_int) -> c_int {
+    let has_arrived = |slot: &ThreadSlot| slot.doing().0 == ThreadActivity::Arrived as u32;
+    if record::slot().is_some_and(has_arrived) {
+        return wait();
+    }
+    record::during(ThreadActivity::Condition, condition.addr() as u64, wait)
+}
+
 /// `pthread_cond_wait`.
 ///
 /// # Safety
@@ -154,7 +164,7 @@ pub unsafe extern "C-unwind" fn pthread_barrier_wait(barrier: *mut pthread_barri
 pub unsafe extern "C-unwind" fn pthread_cond_wait(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int {
     let next = next!(c"pthread_cond_wait", fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int);
     // SAFETY: the caller's promise is that of the C library's function.
-    record::during(ThreadActivity::Condition, condition.addr() as u64, || unsafe { next(condition, mutex) })
+    at_condition(condition, || unsafe { next(condition, mutex) })
 }
 
 /// `pthread_cond_timedwait`.
@@ -169,7 +179,7 @@ pub unsafe extern "C-unwind" fn pthread_cond_timedwait(
 ) -> c_int {
     let next = next!(c"pthread_cond_timedwait", fn(*mut pthread_cond_t, *mut pthread_mutex_t, *const timespec) -> c_int);
     // SAFETY: the caller's promise is that of the C library's function.
-    record::during(ThreadActivity::Condition, condition.addr() as u64, || unsafe { next(condition, mutex, until) })
+    at_condition(condition, || unsafe { next(condition, mutex, until) })
 }
 
 /// `pthread_mutex_lock`. A mutex that is free is taken at once, by a call that takes it in the same way.
