@@ -15,10 +15,10 @@ use table::{CiStep, StepTable};
 pub(crate) const HELP: &str = "\
 cargo xtask ci NAME ...          runs these steps, and those that must pass before them; `all` runs every step
 cargo xtask ci core/wait ...     runs the checks of one room: format, clippy, tests, loom if it has any, tidy
-cargo xtask ci --list            lists the steps: time limit, resource, what must pass before, what they need
+cargo xtask ci --list            lists the steps: time limit, whether it builds or runs alone, what must pass before, what it needs
 
-The table is `.ci/steps.toml`. At most one step runs per processor. Steps that build in target/ take turns, and a step that wants the machine
-runs alone. The output of a step is printed when the step ends, that of a failed one after all others; it is kept in target/ci/NAME.log.
+The table is `.ci/steps.toml`. At most one step runs per processor. Steps that build in target/ take turns, and steps that measure run alone,
+after all others. The output of a step is printed when the step ends, that of a failed one after all others; it is kept in target/ci/NAME.log.
 A step is not run where something that it needs is missing. With FOREGATHER_REQUIRE_PARTS=1 that is a failure, unless the step is optional.
 
 Exit codes: 0 all steps passed, 1 a step failed, 2 wrong usage.";
@@ -33,8 +33,9 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
             print!("{}", table.listing());
             return Ok(true);
         }
-        ["--room", rooms @ ..] => of_rooms(&table, root, rooms)?,
-        rooms if rooms.iter().all(is_room) => of_rooms(&table, root, rooms)?,
+        rooms if rooms.iter().all(is_room) => {
+            rooms.iter().map(|room| table.of_room(root, room.trim_end_matches('/'))).collect::<Result<Vec<_>, _>>()?.concat()
+        }
         names => table.select(names).map_err(ChoreError::Usage)?,
     };
     let logs = root.join("target/ci");
@@ -56,11 +57,6 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
     }
     print!("\n{}", run::summary(&ended));
     Ok(!ended.iter().any(|ended| ended.outcome.is_failure()))
-}
-
-fn of_rooms(table: &StepTable, root: &Path, rooms: &[&str]) -> anyhow::Result<Vec<CiStep>> {
-    let steps = rooms.iter().map(|room| table.of_room(root, room.trim_end_matches('/'))).collect::<Result<Vec<_>, _>>()?;
-    Ok(steps.concat())
 }
 
 /// This machine.

@@ -1,5 +1,5 @@
 //! Runs steps: each after those that it names, side by side where nothing can be disturbed.
-use super::table::{CiResource, CiStep};
+use super::table::CiStep;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -100,21 +100,17 @@ fn decided(step: &CiStep, ended: &[EndedStep<'_>]) -> Option<Outcome> {
     Some(Outcome::NotRun(format!("`{}` did not pass", before.step.name), is_failure))
 }
 
-/// Returns which pending step begins now. One that wants the machine waits until the others have ended, and
-/// nothing below it overtakes it.
+/// Returns which pending step begins now. One that runs alone waits until the others have ended, and nothing
+/// below it overtakes it.
 fn next(pending: &[&CiStep], running: &[&CiStep], at_once: usize) -> Option<usize> {
-    if running.len() >= at_once || running.iter().any(|step| step.wants == CiResource::Alone) {
+    if running.len() >= at_once || running.iter().any(|step| step.alone) {
         return None;
     }
     let is_open = |name: &String| pending.iter().chain(running).any(|step| step.name == *name);
-    for (at, step) in pending.iter().enumerate().filter(|(_, step)| !step.after.iter().any(is_open)) {
-        match step.wants {
-            CiResource::Alone => return running.is_empty().then_some(at),
-            CiResource::Cargo if running.iter().any(|step| step.wants == CiResource::Cargo) => {}
-            CiResource::Cargo | CiResource::Processor => return Some(at),
-        }
-    }
-    None
+    let can_begin = |step: &CiStep| !step.after.iter().any(is_open);
+    let is_building = running.iter().any(|step| step.builds);
+    let at = pending.iter().position(|step| can_begin(step) && (step.alone || !(step.builds && is_building)))?;
+    (!pending[at].alone || running.is_empty()).then_some(at)
 }
 
 /// Returns the table of seconds and results.
@@ -134,7 +130,6 @@ pub(super) fn summary(ended: &[EndedStep<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::table::fake;
-    use super::CiResource::{Alone, Cargo, Processor};
     use super::*;
     use std::sync::Mutex;
 
@@ -157,75 +152,65 @@ mod tests {
         }
     }
 
-    fn with(steps: &[CiStep], change: impl Fn(&mut CiLimits)) -> (String, String) {
+    /// What happened in which order, and the table at the end. A step is written `NAME` or `NAME<BEFORE`, with
+    /// `!` after its name if it runs alone and `*` if it builds.
+    fn with(steps: &str, change: impl Fn(&mut CiLimits)) -> (String, String) {
+        let steps = steps.split(' ').map(|step| {
+            let (name, before) = step.split_once('<').map_or((step, vec![]), |(name, before)| (name, vec![before]));
+            let mut fake = fake(name.trim_end_matches(['!', '*']), &before);
+            (fake.alone, fake.builds) = (name.ends_with('!'), name.ends_with('*'));
+            fake
+        });
+        let steps: Vec<_> = steps.collect();
         let mut limits = CiLimits { at_once: 2, within: Duration::from_secs(60), requires_parts: false };
         change(&mut limits);
         let site = Noted::default();
-        let ended = all(steps, limits, &site);
+        let ended = all(&steps, limits, &site);
         assert_eq!(ended.len(), steps.len());
         (site.0.into_inner().unwrap().join(" "), summary(&ended))
     }
 
-    #[test]
-    fn a_step_begins_after_those_that_it_names() {
-        let steps = [fake("a", Processor, &[]), fake("b", Processor, &["a"]), fake("c", Processor, &["b"])];
-        assert_eq!(with(&steps, |_| ()).0, "+a -a +b -b +c -c");
+    fn events(steps: &str) -> String {
+        with(steps, |_| ()).0
     }
 
     #[test]
-    fn at_most_one_step_runs_per_processor() {
-        let steps = ["a", "b", "c"].map(|name| fake(name, Processor, &[]));
-        let (events, _) = with(&steps, |_| ());
-        assert!(events.starts_with("+a +b -") && events.contains("+c"), "{events}");
-        assert_eq!(with(&steps, |limits| limits.at_once = 1).0, "+a -a +b -b +c -c");
-    }
-
-    #[test]
-    fn steps_that_build_take_turns_and_others_run_beside_them() {
-        let steps = [fake("a", Cargo, &[]), fake("b", Cargo, &[]), fake("words", Processor, &[])];
-        let (events, _) = with(&steps, |_| ());
-        assert!(events.starts_with("+a +words"), "{events}");
-        assert!(events.find("-a") < events.find("+b"), "{events}");
-    }
-
-    #[test]
-    fn a_step_that_is_marked_runs_alone_and_is_not_overtaken() {
-        let steps = [fake("a", Processor, &[]), fake("timed", Alone, &[]), fake("c", Processor, &[])];
-        assert_eq!(with(&steps, |_| ()).0, "+a -a +timed -timed +c -c");
-        // What is below a step that cannot begin yet may begin.
-        let steps = [fake("a", Processor, &[]), fake("timed", Alone, &["a"]), fake("c", Processor, &[])];
-        let (events, _) = with(&steps, |_| ());
-        assert!(events.starts_with("+a +c") && events.ends_with("+timed -timed"), "{events}");
+    fn steps_run_side_by_side_if_nothing_forbids_it() {
+        assert_eq!(events("a b<a c<b"), "+a -a +b -b +c -c", "each after the one that it names");
+        let seen = events("a b c");
+        assert!(seen.starts_with("+a +b -") && seen.contains("+c"), "two processors: {seen}");
+        assert_eq!(with("a b c", |limits| limits.at_once = 1).0, "+a -a +b -b +c -c");
+        let seen = events("a* b* words");
+        assert!(seen.starts_with("+a +words") && seen.find("-a") < seen.find("+b"), "builds take turns: {seen}");
+        assert_eq!(events("a timed! c"), "+a -a +timed -timed +c -c", "one that runs alone is not overtaken");
+        let seen = events("a timed!<a c");
+        assert!(
+            seen.starts_with("+a +c") && seen.ends_with("+timed -timed"),
+            "what is below one that cannot begin yet may begin: {seen}"
+        );
     }
 
     #[test]
     fn a_missing_part_fails_only_where_parts_are_required() {
-        let mut steps = [fake("node", Processor, &[]), fake("page", Processor, &["node"]), fake("c", Processor, &[])];
-        let (events, table) = with(&steps, |_| ());
-        assert!(events.contains("+c -c") && !events.contains("+node"), "{events}");
-        assert!(
-            table.contains("not run here: Node is missing") && table.contains("not run here: `node` did not pass"),
-            "{table}"
-        );
-        assert!(!table.contains("FAILED"), "{table}");
-        let (_, table) = with(&steps, |limits| limits.requires_parts = true);
+        let (seen, table) = with("node page<node c", |_| ());
+        assert!(seen.contains("+c -c") && !seen.contains("+node"), "{seen}");
+        for why in ["not run here: Node is missing", "not run here: `node` did not pass"] {
+            assert!(table.contains(why) && !table.contains("FAILED"), "{table}");
+        }
+        let (_, table) = with("node page<node c", |limits| limits.requires_parts = true);
         assert_eq!(table.matches("FAILED, not run").count(), 2, "{table}");
-        steps[0].optional = true;
-        assert!(!with(&steps, |limits| limits.requires_parts = true).1.contains("FAILED"));
+        let mut optional = fake("node", &[]);
+        optional.optional = true;
+        let limits = CiLimits { at_once: 1, within: Duration::MAX, requires_parts: true };
+        assert!(!all(&[optional], limits, &Noted::default())[0].outcome.is_failure());
     }
 
     #[test]
     fn a_failed_step_ends_those_after_it_and_no_other() {
-        let steps = [fake("bad", Processor, &[]), fake("after", Processor, &["bad"]), fake("c", Processor, &[])];
-        let (events, table) = with(&steps, |_| ());
-        assert!(!events.contains("+after") && events.contains("+c"), "{events}");
+        let (seen, table) = with("bad after<bad c", |_| ());
+        assert!(!seen.contains("+after") && seen.contains("+c"), "{seen}");
         assert!(table.contains("FAILED: exit status: 1") && table.contains("FAILED, not run: `bad` did not pass"), "{table}");
-    }
-
-    #[test]
-    fn no_step_begins_when_the_time_is_over() {
-        let (events, table) = with(&[fake("a", Processor, &[])], |limits| limits.within = Duration::ZERO);
-        assert_eq!(events, "-a");
-        assert!(table.contains("FAILED, not run: no time is left"), "{table}");
+        let (seen, table) = with("a", |limits| limits.within = Duration::ZERO);
+        assert!(seen == "-a" && table.contains("FAILED, not run: no time is left"), "{table}");
     }
 }

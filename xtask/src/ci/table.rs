@@ -1,12 +1,23 @@
 //! The table of CI's steps, `.ci/steps.toml`: which there are, what each needs, and which are run for a name.
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-#[derive(Deserialize, Debug)]
+/// The table as it is written. A step's name is its key.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct WrittenTable {
+    within: u64,
+    limit: u64,
+    need: BTreeMap<String, CiNeed>,
+    beside: toml::Table,
+    alone: toml::Table,
+    room: toml::Table,
+}
+
+#[derive(Debug)]
 pub(super) struct StepTable {
     /// Seconds after which no further step begins.
     pub(super) within: u64,
@@ -26,56 +37,53 @@ struct CiNeed {
     remedy: String,
 }
 
-#[derive(Deserialize, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[derive(Deserialize, Clone, Default, Debug)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct CiStep {
+    #[serde(skip)]
     pub(super) name: String,
     pub(super) about: String,
     /// A command line.
     pub(super) run: String,
     /// The time limit.
     pub(super) seconds: u64,
-    #[serde(default)]
-    pub(super) wants: CiResource,
+    /// Whether it runs alone: it measures, or its tests have short time limits.
+    #[serde(skip)]
+    pub(super) alone: bool,
+    /// Whether it holds the build lock of `target/`.
+    pub(super) builds: bool,
     /// The steps that must pass before this one.
-    #[serde(default)]
     pub(super) after: Vec<String>,
     /// Names of `[need.NAME]`, programs, or paths; `A or B` if one of them is enough.
-    #[serde(default)]
     pub(super) needs: Vec<String>,
     /// Debian's packages, which `.ci/run` installs.
-    #[serde(default)]
     packages: String,
     /// Whether it may be left out where something is missing, even if parts are required.
-    #[serde(default)]
     pub(super) optional: bool,
     /// For rooms: a file or folder, without `.rs`, that the room must have.
     only_with: Option<String>,
 }
 
-/// What a step wants for itself.
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum CiResource {
-    /// One processor.
-    #[default]
-    Processor,
-    /// The build lock of `target/`.
-    Cargo,
-    /// The machine: it measures, or its tests have time limits.
-    Alone,
-}
-
 impl StepTable {
     pub(super) fn parse(text: &str) -> Result<Self> {
-        let table: Self = toml::from_str(text).context("the table of steps")?;
+        let WrittenTable { within, limit, need, beside, alone, room } = toml::from_str(text).context("the table of steps")?;
+        let steps = |table: toml::Table, alone: bool| -> Result<Vec<CiStep>> {
+            let named = |(name, step): (String, toml::Value)| {
+                let step: CiStep = step.try_into().with_context(|| format!("step {name}"))?;
+                ensure!(!step.run.is_empty(), "step {name}: it has no `run`");
+                Ok(CiStep { name, alone, seconds: if step.seconds == 0 { limit } else { step.seconds }, ..step })
+            };
+            table.into_iter().map(named).collect()
+        };
+        let step = [steps(beside, false)?, steps(alone, true)?].concat();
         let mut known = BTreeSet::new();
-        for step in &table.step {
-            let unknown = step.after.iter().find(|name| !known.contains(name));
-            ensure!(unknown.is_none(), "step {}: `{}` is not a step above it", step.name, unknown.map_or("", String::as_str));
-            ensure!(known.insert(&step.name), "two steps are named {}", step.name);
+        for CiStep { name, after, .. } in &step {
+            if let Some(unknown) = after.iter().find(|name| !known.contains(name)) {
+                bail!("step {name}: `{unknown}` is not a step above it");
+            }
+            ensure!(known.insert(name), "two steps are named {name}");
         }
-        Ok(table)
+        Ok(Self { within, need, step, room: steps(room, true)? })
     }
 
     /// Returns the named steps and what must pass before them, in the order of the table.
@@ -104,7 +112,7 @@ impl StepTable {
         let has = |part: &String| ["", ".rs"].iter().any(|end| root.join(room).join(format!("{part}{end}")).exists());
         let steps = self.room.iter().filter(|step| step.only_with.as_ref().is_none_or(has));
         let steps = steps.map(|step| CiStep {
-            name: step.name.replace("{room}", room),
+            name: format!("{room} {}", step.name),
             run: step.run.replace("{room}", room).replace("{package}", package),
             ..step.clone()
         });
@@ -132,10 +140,16 @@ impl StepTable {
     }
 
     pub(super) fn listing(&self) -> String {
-        let mut lines = format!("{:<14} {:>6}  {:<10} about\n", "name", "limit", "wants");
-        for CiStep { name, about, seconds, wants, after, needs, packages, optional, .. } in &self.step {
-            let wants = format!("{wants:?}").to_lowercase();
-            lines += &format!("{name:<14} {seconds:>4} s  {wants:<10} {about}{}\n", if *optional { " (optional)" } else { "" });
+        let mut lines = format!("{:<14} {:>6}  {:<10} about\n", "name", "limit", "");
+        for CiStep { name, about, seconds, alone, builds, after, needs, packages, optional, .. } in &self.step {
+            let runs = if *alone {
+                "alone"
+            } else if *builds {
+                "builds"
+            } else {
+                "beside"
+            };
+            lines += &format!("{name:<14} {seconds:>4} s  {runs:<10} {about}{}\n", if *optional { " (optional)" } else { "" });
             let details = [("after", after.join(", ")), ("needs", needs.join(", ")), ("packages", packages.clone())];
             for (what, text) in details.iter().filter(|(_, text)| !text.is_empty()) {
                 lines += &format!("{:35}{what}: {text}\n", "");
@@ -146,53 +160,52 @@ impl StepTable {
 }
 
 #[cfg(test)]
-pub(super) fn fake(name: &str, wants: CiResource, after: &[&str]) -> CiStep {
+pub(super) fn fake(name: &str, after: &[&str]) -> CiStep {
     let after = after.iter().map(|&name| name.to_owned()).collect();
-    let (name, about, run, packages) = (name.to_owned(), String::new(), String::new(), String::new());
-    CiStep { name, about, run, seconds: 1, wants, after, needs: Vec::new(), packages, optional: false, only_with: None }
+    CiStep { name: name.to_owned(), after, ..CiStep::default() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TEXT: &str = "within = 9\n\
-        [need.root]\ntest = 'false'\nremedy = 'become root'\n\
-        [[step]]\nname = 'build'\nabout = 'a'\nrun = 'true'\nseconds = 1\n\
-        [[step]]\nname = 'lint'\nabout = 'b'\nrun = 'true'\nseconds = 1\nwants = 'cargo'\n\
-        [[step]]\nname = 'smoke'\nabout = 'c'\nrun = 'true'\nseconds = 1\nafter = ['build']\nneeds = ['root', 'gcc']\npackages = 'gcc'\n\
-        [[room]]\nname = '{room} loom'\nabout = 'd'\nrun = 'test {package}'\nseconds = 1\nonly_with = 'tests/loom'\n";
+    const TEXT: &str = "within = 9\nlimit = 1\n[need.root]\ntest = 'false'\nremedy = 'become root'\n\
+        [beside.lint]\nrun = 'true'\nbuilds = true\n[beside.build]\nrun = 'true'\nseconds = 2\n\
+        [alone.smoke]\nrun = 'true'\nafter = ['build']\nneeds = ['root', 'gcc']\npackages = 'gcc'\n\
+        [room.loom]\nrun = 'test {package}'\nonly_with = 'tests/loom'\n";
 
-    fn names(steps: &[CiStep]) -> Vec<&str> {
-        steps.iter().map(|step| step.name.as_str()).collect()
+    fn selected(names: &[&str]) -> Vec<(String, bool, u64)> {
+        let steps = StepTable::parse(TEXT).unwrap().select(names).unwrap();
+        steps.into_iter().map(|step| (step.name, step.alone, step.seconds)).collect()
     }
 
     #[test]
     fn a_step_is_selected_with_what_must_pass_before_it_in_the_tables_order() {
-        let table = StepTable::parse(TEXT).unwrap();
-        assert_eq!(names(&table.select(&["smoke"]).unwrap()), ["build", "smoke"]);
-        assert_eq!(names(&table.select(&["smoke", "lint"]).unwrap()), ["build", "lint", "smoke"]);
-        assert_eq!(names(&table.select(&["all"]).unwrap()), ["build", "lint", "smoke"]);
-        assert!(table.select(&["lints"]).unwrap_err().starts_with("no step or room is named `lints`"));
+        let [lint, build, smoke] = [("lint", false, 1), ("build", false, 2), ("smoke", true, 1)]
+            .map(|(name, alone, limit)| (name.to_owned(), alone, limit));
+        assert_eq!(selected(&["smoke"]), [build.clone(), smoke.clone()]);
+        assert_eq!(selected(&["smoke", "lint"]), [lint, build, smoke]);
+        assert_eq!(selected(&["all"]).len(), 3);
+        let error = StepTable::parse(TEXT).unwrap().select(&["lints"]).unwrap_err();
+        assert!(error.starts_with("no step or room is named `lints`"), "{error}");
     }
 
     #[test]
     fn a_table_that_contradicts_itself_is_refused() {
         let wrong = |text: &str| format!("{:#}", StepTable::parse(text).unwrap_err());
         assert_eq!(wrong(&TEXT.replace("['build']", "['nothing']")), "step smoke: `nothing` is not a step above it");
-        assert_eq!(wrong(&TEXT.replace("'lint'", "'build'")), "two steps are named build");
+        assert_eq!(wrong(&TEXT.replace("beside.lint", "alone.build")), "two steps are named build");
         assert!(wrong(&TEXT.replace("seconds", "minutes")).contains("minutes"));
+        assert_eq!(wrong(&TEXT.replace("run = 'true'\nbuilds", "builds")), "step lint: it has no `run`");
     }
 
     #[test]
     fn a_need_names_its_remedy() {
         let table = StepTable::parse(TEXT).unwrap();
         let smoke = &table.select(&["smoke"]).unwrap()[1];
-        assert_eq!(table.test_of("root"), "{ false; }");
         assert_eq!(table.test_of("target/words or root"), "test -e target/words || { false; }");
         assert_eq!(table.remedy("target/words or root", smoke), "target/words or root is missing; become root");
         assert_eq!(table.test_of("gcc"), "command -v gcc");
-        assert_eq!(table.remedy("root", smoke), "root is missing; become root");
         assert_eq!(table.remedy("gcc", smoke), "gcc is missing; apt-get install gcc");
         assert!(table.listing().contains("needs: root, gcc\n"), "{}", table.listing());
     }
@@ -208,10 +221,6 @@ mod tests {
     #[test]
     fn the_table_of_this_repository_is_well_formed() {
         let table = StepTable::parse(include_str!("../../../.ci/steps.toml")).unwrap();
-        let steps = table.select(&["all"]).unwrap();
-        let alone = steps.iter().skip_while(|step| step.wants != CiResource::Alone);
-        assert!(alone.clone().all(|step| step.wants == CiResource::Alone), "others would wait for no reason");
-        assert_eq!(alone.clone().next().unwrap().name, "tests");
         assert!(table.within < 5400, "a run is ended after 90 minutes");
     }
 }
