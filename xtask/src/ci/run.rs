@@ -152,8 +152,8 @@ mod tests {
         }
     }
 
-    /// What happened in which order, and the table at the end. A step is written `NAME` or `NAME<BEFORE`, with
-    /// `!` after its name if it runs alone and `*` if it builds.
+    /// What happened in which order, and the table at the end. A step is written `NAME` or `NAME<BEFORE`; its name
+    /// ends in `!` if it runs alone, in `*` if it builds.
     fn with(steps: &str, change: impl Fn(&mut CiLimits)) -> (String, String) {
         let steps = steps.split(' ').map(|step| {
             let (name, before) = step.split_once('<').map_or((step, vec![]), |(name, before)| (name, vec![before]));
