@@ -152,13 +152,14 @@ mod tests {
         }
     }
 
-    /// What happened in which order, and the table at the end. A step is written `NAME` or `NAME<BEFORE`; its name
+    /// What happened in which order, and the table at the end. A step is written `NAME` or `NAME<BEFORE`, and
     /// ends in `!` if it runs alone, in `*` if it builds.
     fn with(steps: &str, change: impl Fn(&mut CiLimits)) -> (String, String) {
         let steps = steps.split(' ').map(|step| {
-            let (name, before) = step.split_once('<').map_or((step, vec![]), |(name, before)| (name, vec![before]));
+            let (name, before) =
+                step.split_once('<').map_or((step, vec![]), |(name, before)| (name, vec![before.trim_end_matches('!')]));
             let mut fake = fake(name.trim_end_matches(['!', '*']), &before);
-            (fake.alone, fake.builds) = (name.ends_with('!'), name.ends_with('*'));
+            (fake.alone, fake.builds) = (step.ends_with('!'), step.ends_with('*'));
             fake
         });
         let steps: Vec<_> = steps.collect();
@@ -183,7 +184,7 @@ mod tests {
         let seen = events("a* b* words");
         assert!(seen.starts_with("+a +words") && seen.find("-a") < seen.find("+b"), "builds take turns: {seen}");
         assert_eq!(events("a timed! c"), "+a -a +timed -timed +c -c", "one that runs alone is not overtaken");
-        let seen = events("a timed!<a c");
+        let seen = events("a timed<a! c");
         assert!(
             seen.starts_with("+a +c") && seen.ends_with("+timed -timed"),
             "what is below one that cannot begin yet may begin: {seen}"
