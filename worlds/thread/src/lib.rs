@@ -20,6 +20,7 @@
 //! })?;
 //! # Ok::<(), foregather_machine::Error>(())
 //! ```
+#![forbid(unsafe_code)]
 
 mod primitive;
 mod word;
