@@ -118,9 +118,8 @@ impl StepHost for Here {
             test.args(["-c", &self.table.test_of(need)]).stdout(Stdio::null()).stderr(Stdio::null());
             test.status().is_ok_and(|status| status.success())
         };
-        let missing: Vec<String> =
-            step.needs.iter().filter(|need| !is_met(need)).map(|need| self.table.remedy(need, step)).collect();
-        (!missing.is_empty()).then(|| missing.join(", "))
+        let missing: Vec<String> = step.needs.iter().filter(|need| !is_met(need)).map(|need| self.table.remedy(need)).collect();
+        (!missing.is_empty()).then(|| format!("missing: {}", missing.join(", ")))
     }
 
     /// Runs a command with its output in a file. `timeout` ends it together with its process group.
@@ -145,7 +144,7 @@ impl StepHost for Here {
             None => println!("-- {} begins; its output: {}", step.name, self.log(step).display()),
             Some(Outcome::Passed) => self.print_output(step),
             Some(Outcome::Failed(why)) => println!("-- {} failed: {why}", step.name),
-            Some(Outcome::NotRun(why, _)) => println!("-- {} is not run here: {why}", step.name),
+            Some(Outcome::NotRun(why, _)) => println!("-- {} is not run here, {why}", step.name),
         }
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn summary(ended: &[EndedStep<'_>]) -> String {
         let result = match outcome {
             Outcome::Passed => "passed".to_owned(),
             Outcome::Failed(why) => format!("FAILED: {why}"),
-            Outcome::NotRun(why, false) => format!("not run here: {why}"),
+            Outcome::NotRun(why, false) => format!("not run here, {why}"),
             Outcome::NotRun(why, true) => format!("FAILED, not run: {why}"),
         };
         format!("{seconds:>6.0} s  {:<18} {result}\n", step.name)
@@ -139,7 +139,7 @@ mod tests {
 
     impl StepHost for Noted {
         fn missing(&self, step: &CiStep) -> Option<String> {
-            step.name.starts_with("node").then(|| "Node is missing".to_owned())
+            step.name.starts_with("node").then(|| "missing: Node".to_owned())
         }
 
         fn execute(&self, step: &CiStep) -> Result<(), String> {
@@ -195,7 +195,7 @@ mod tests {
     fn a_missing_part_fails_only_where_parts_are_required() {
         let (seen, table) = with("node page<node c", |_| ());
         assert!(seen.contains("+c -c") && !seen.contains("+node"), "{seen}");
-        for why in ["not run here: Node is missing", "not run here: `node` did not pass"] {
+        for why in ["not run here, missing: Node", "not run here, `node` did not pass"] {
             assert!(table.contains(why) && !table.contains("FAILED"), "{table}");
         }
         let (_, table) = with("node page<node c", |limits| limits.requires_parts = true);
