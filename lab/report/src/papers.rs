@@ -1,6 +1,6 @@
 //! The papers whose figures and claims a page shows, from `papers/`.
-use foregather_reproduce::claims::{Claim, Paper, PaperFigure, Published, papers};
 use foregather_results::Verdict;
+use foregather_results::claims::{Claim, Paper, PaperFigure, Published, papers};
 use std::sync::LazyLock;
 
 static ALL: LazyLock<Vec<Paper>> = LazyLock::new(|| papers().expect("the files are built in, and tests read them"));

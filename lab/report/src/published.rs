@@ -2,7 +2,7 @@
 use super::axis::Axis;
 use super::legend::{LegendEntry, Swatch};
 use super::svg::{Canvas, ink};
-use foregather_reproduce::claims::Published;
+use foregather_results::claims::Published;
 
 const DASH: &str = "6 3";
 

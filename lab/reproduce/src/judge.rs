@@ -1,7 +1,7 @@
 //! Holds what an experiment found against what its claim asks for. Thresholds are the claim's (`papers/`),
 //! and the verdict comes from the numbers alone. What the mean of several seeds is worth is said by its 95 %
 //! interval by Student's t.
-use crate::claims::{Claim, Expected, Paper};
+use foregather_results::claims::{Claim, Expected, Paper};
 use foregather_results::number::digits;
 use foregather_results::{Outcome, Value, Verdict, interval_of_mean};
 use std::fmt;
@@ -179,7 +179,7 @@ pub(super) fn judge(paper: &Paper, claim: &Claim, answer: Answer) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::{self, FailsWith};
+    use foregather_results::claims::{self, FailsWith};
 
     fn verdict(claim: &Claim, answer: Answer) -> Verdict {
         judge(&Paper { paper: "p".into(), ..Paper::default() }, claim, answer)

@@ -1,12 +1,11 @@
 //! The papers' claims: each is tried by an experiment here, and gets a verdict with its reason.
 //!
-//! - [`claims`](mod@claims): what `papers/` says. `judge`: a claim's band against what was found.
+//! - `judge`: a claim's band, as `papers/` has it, against what was found.
 //! - [`guignon`], [`itzkovitz`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper.
 //!   `curves`: how they ask what a plan came to. `points`: what was simulated or measured, as figures of the
 //!   report.
 #![forbid(unsafe_code)]
 
-pub mod claims;
 mod curves;
 pub mod guignon;
 pub mod itzkovitz;
@@ -17,11 +16,10 @@ pub mod seidel;
 pub mod tsafrir;
 
 use anyhow::{Context, Result, bail};
-use claims::{Claim, Paper};
 use foregather_host::{affinity, interrupt};
+use foregather_results::claims::{self, Claim, Paper};
 use foregather_results::{Level, Measurement, Noise, Outcome, Timeline, Verdict, meant};
 pub use judge::Answer;
-pub use points::MEASURED;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,6 @@
 //! Simulated and measured points as the figures of a report: it draws every name as a plan of curves.
 use foregather_results::Measurement;
-
-/// A label of what was measured on this machine; what is simulated does not have it.
-pub const MEASURED: &str = "measured";
+use foregather_results::ids::MEASURED;
 
 /// A figure of curves over one magnitude.
 pub(super) struct Points {

@@ -8,6 +8,8 @@ pub const CANDIDATE: &str = "central/adaptive";
 pub const OFF: &str = "off";
 /// Its value where none is.
 pub const NOTHING: &str = "nothing";
+/// A label of what was measured on this machine beside simulated values, which do not have it.
+pub const MEASURED: &str = "measured";
 /// What ids of regions of a team begin with.
 pub const TEAMS: &str = "teams/";
 /// Of constructs of OpenMP.

@@ -4,7 +4,8 @@
 //! - [`Results`]: the document, schema `foregather.results/1` (`schema/results.schema.json`).
 //! - [`Run`]: an experiment that is going on; its end gives the document.
 //! - [`Measurement`]: one measured quantity, raw, with its [`Summary`]; [`Distribution`] answers quantiles.
-//! - [`Verdict`]: what became of one claim of a paper. [`Timeline`]: what a few nodes of a network did.
+//! - [`claims`]: what the papers claim. [`Verdict`]: what became of one claim. [`Timeline`]: what a few
+//!   nodes of a network did.
 //! - [`Provenance`]: machine, kernel, build. [`Noise`]: what disturbed the run, in numbers.
 //! - [`output`]: documents on disk, and where else results go. [`table`]: the same as text for a terminal, or
 //!   CSV.
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 pub mod apps;
 mod average;
+pub mod claims;
 pub mod compare;
 pub mod elsewhere;
 pub mod failure;

@@ -74,8 +74,8 @@ const ROOMS: [Room; 37] = [
     room("lab/measure", "foregather-measure", Lab, 1),
     room("lab/simulate", "foregather-simulate", Lab, 1),
     room("lab/reproduce", "foregather-reproduce", Lab, 2),
-    room("lab/report", "foregather-report", Lab, 3),
-    room("lab/command", "foregather-lab", Lab, 4),
+    room("lab/report", "foregather-report", Lab, 1),
+    room("lab/command", "foregather-lab", Lab, 3),
     room("foregather", "foregather", Roof, 0),
     room("faces/pthread", "foregather-pthread-face", Roof, 1),
     room("faces/watch", "foregather-watch-face", Roof, 1),
@@ -144,7 +144,9 @@ fn check_manifest(path: &str, text: &str, shared: Option<&Value>) -> Vec<Violati
         let Some(other) = room_of(&used) else { continue };
         // Benches of a simulator need a clock; its library cannot use it.
         let timed = room.wing == Sim && other.package == HOST;
-        let tested = for_tests && (other.wing == Conformance || other.package == package || timed);
+        // A page is tested with what simulations give.
+        let drawn = room.wing == Lab && other.wing == Lab;
+        let tested = for_tests && (other.wing == Conformance || other.package == package || timed || drawn);
         if !room.may_use(other) && !tested {
             let line = text.lines().position(|line| line.trim_start().starts_with(&key)).map_or(1, |at| at + 1);
             let what = format!("`{package}` may not use `{used}`: arrows go downwards only (xtask/src/tidy/house.rs)");
@@ -220,6 +222,8 @@ mod tests {
             ("foregather-bench", "foregather-lab"),
             ("foregather-bench", "foregather-measure"),
             ("foregather-results", "foregather-measure"),
+            ("foregather-report", "foregather-measure"),
+            ("foregather-report", "foregather-reproduce"),
             ("foregather-measure", "foregather-simulate"),
             ("foregather-bench", "foregather-conformance"),
             ("foregather-lab", "foregather"),
@@ -234,11 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn tests_may_also_use_the_conformance_suite_and_nothing_more() {
+    fn tests_may_also_use_the_conformance_suite_and_those_of_the_lab_its_rooms() {
         let of = |kind: &str, used: &str| verdict("worlds/thread", "foregather-thread", &format!("[{kind}]\n{used} = {{}}\n"));
         assert_eq!(of("dev-dependencies", "foregather-conformance"), []);
         assert_eq!(of("dependencies", "foregather-conformance"), [(4, "arrow")]);
         assert_eq!(of("dev-dependencies", "foregather-lab"), [(4, "arrow")]);
+        let report = |kind: &str| verdict("lab/report", "foregather-report", &format!("[{kind}]\nforegather-reproduce = {{}}\n"));
+        assert_eq!(report("dev-dependencies"), []);
+        assert_eq!(report("dependencies"), [(4, "arrow")]);
     }
 
     #[test]

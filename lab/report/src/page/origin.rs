@@ -4,7 +4,7 @@ use crate::document::SHOWN;
 use crate::{distinct, left_out, papers};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use foregather_reproduce::MEASURED;
+use foregather_results::ids::MEASURED;
 use foregather_results::number::quantity;
 use foregather_results::{Level, Measurement, Results};
 use miniz_oxide::deflate::compress_to_vec;

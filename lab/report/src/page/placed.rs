@@ -4,8 +4,8 @@ use super::glossary::Marked;
 use super::origin::named;
 use super::{Document, Drawn, anchor, claims, escape, papers, several};
 use crate::{Figure, Topic, figures};
-use foregather_reproduce::claims::{Claim, Paper, PaperFigure};
 use foregather_results::Results;
+use foregather_results::claims::{Claim, Paper, PaperFigure};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

@@ -5,8 +5,8 @@ use crate::axis::{Marks, Scale};
 use crate::curve::{Curve, Look, Point};
 use crate::lines::{AxisSide, CURVES_MAX, Lines, PLOTS_MAX, Plot, more_than};
 use crate::published::PublishedMark;
-use foregather_reproduce::claims::Published;
 use foregather_results::Measurement;
+use foregather_results::claims::Published;
 use foregather_results::number::nanoseconds;
 
 /// Points up to which a curve that is alone is marked.

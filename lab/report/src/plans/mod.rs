@@ -11,9 +11,9 @@ mod matrix;
 mod states;
 
 use super::{Drawn, distinct};
-use foregather_reproduce::MEASURED;
-use foregather_reproduce::claims::Published;
 use foregather_results::Measurement;
+use foregather_results::claims::Published;
+use foregather_results::ids::MEASURED;
 
 /// Labels that say what a measurement is, and not under which choices it was made.
 const NO_CHOICE: [&str; 8] = ["plan", "state", "x-axis", "series-axis", "column-axis", "row-axis", "best-axis", MEASURED];
