@@ -100,10 +100,10 @@ fn median(samples: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-type End<'a> = Signaller<Thread>;
+type ThreadSignaller<'a> = Signaller<Thread>;
 
 /// The side that holds the watch.
-struct Asker<'a>(&'a End<'a>, &'a Mutex<Vec<u8>>);
+struct Asker<'a>(&'a ThreadSignaller<'a>, &'a Mutex<Vec<u8>>);
 
 impl Asker<'_> {
     fn ask(&self) -> Result<Samples, Error> {
@@ -182,7 +182,7 @@ fn nanos(what: impl FnOnce() -> Result<(), Error>) -> Result<f64, Error> {
 }
 
 /// The other side.
-struct Answerer<'a>(&'a End<'a>, &'a Mutex<Vec<u8>>);
+struct Answerer<'a>(&'a ThreadSignaller<'a>, &'a Mutex<Vec<u8>>);
 
 impl Answerer<'_> {
     fn answer(&self) -> Result<(), Error> {

@@ -110,7 +110,7 @@ pub fn run(setup: &Setup) -> Result<Vec<Series>, Error> {
         let member = group.member(cpu, rank, setup.policy)?;
         let settings = Settings { policy: Some(setup.policy), slots, ..Settings::default() };
         let port = Messenger::new(fabric.lane(cpu, Address { rank, lane: 0 })?, settings)?;
-        let told = Player::new(setup, &port)?.run(member, &last, end)?;
+        let told = ShiftMember::new(setup, &port)?.run(member, &last, end)?;
         port.leave();
         Ok::<_, Error>(told)
     })?;
@@ -119,7 +119,7 @@ pub fn run(setup: &Setup) -> Result<Vec<Series>, Error> {
 }
 
 /// One member with all it needs for a shift.
-struct Player<'a> {
+struct ShiftMember<'a> {
     setup: &'a Setup,
     port: &'a Messenger<Lane<Thread>>,
     ring: Ring,
@@ -129,7 +129,7 @@ struct Player<'a> {
     random: SplitMix,
 }
 
-impl<'a> Player<'a> {
+impl<'a> ShiftMember<'a> {
     fn new(setup: &'a Setup, port: &'a Messenger<Lane<Thread>>) -> Result<Self, Error> {
         let (rank, bytes) = (port.rank(), setup.bytes);
         let random = SplitMix(SplitMix::mix(setup.seed).wrapping_add(u64::from(rank)));

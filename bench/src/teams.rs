@@ -77,13 +77,13 @@ impl TeamCell {
 }
 
 /// What runs one region.
-pub type Region = Box<dyn FnMut(&(dyn Fn() + Sync))>;
+pub type RegionRunner = Box<dyn FnMut(&(dyn Fn() + Sync))>;
 
 /// The runner of that name.
 ///
 /// # Errors
 /// If there is no such runner, or it cannot have that many members.
-pub fn region(runner: &str, threads: u32) -> Result<Region, String> {
+pub fn region(runner: &str, threads: u32) -> Result<RegionRunner, String> {
     Ok(match runner {
         // The environment says how they wait.
         "team" | "team-block" | "team-spin" => {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 /// Bytes of the smallest ring: eight records of one line.
 const SMALL: usize = 512;
 
-type Of<'w, W> = Broadcast<<W as World>::Cpu<'w>, SharedBytes>;
+type BroadcastOf<'w, W> = Broadcast<<W as World>::Cpu<'w>, SharedBytes>;
 
 /// One end of a broadcast.
 enum BroadcastHandle<'w, W: World + 'w> {
@@ -16,7 +16,7 @@ enum BroadcastHandle<'w, W: World + 'w> {
     Reader(BroadcastReader<W::Cpu<'w>, SharedBytes>),
 }
 
-fn handle<'w, W: World>(broadcast: &Of<'w, W>, cpu: W::Cpu<'w>, rank: Rank, policy: Policy) -> BroadcastHandle<'w, W> {
+fn handle<'w, W: World>(broadcast: &BroadcastOf<'w, W>, cpu: W::Cpu<'w>, rank: Rank, policy: Policy) -> BroadcastHandle<'w, W> {
     match rank {
         WRITER => BroadcastHandle::Writer(broadcast.writer(cpu, policy).unwrap()),
         _ => BroadcastHandle::Reader(broadcast.reader(cpu, rank, policy).unwrap()),
@@ -55,7 +55,7 @@ fn message(number: usize, bytes: usize) -> Vec<u8> {
 const SIZES: [usize; 16] = [0, 1, 31, 32, 33, 7, 200, 223, 224, 225, 96, 511, 512, 3, 1_536, 64];
 
 fn each_reader_gets_every_message_in_order<W: World>(world: &W, policy: Policy, readers: u32) {
-    let broadcast = Of::<'_, W>::new(readers, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
+    let broadcast = BroadcastOf::<'_, W>::new(readers, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     world.run(readers + 1, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
         BroadcastHandle::Writer(mut writer) => {
             for (number, &bytes) in SIZES.iter().chain(&SIZES).enumerate() {
@@ -77,7 +77,7 @@ fn each_reader_gets_every_message_in_order<W: World>(world: &W, policy: Policy, 
 
 fn a_slow_reader_is_waited_for<W: World>(world: &W, policy: Policy) {
     const MESSAGES: u32 = 30;
-    let broadcast = Of::<'_, W>::new(2, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
+    let broadcast = BroadcastOf::<'_, W>::new(2, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     let (sent, read) = (AtomicU32::new(0), AtomicU32::new(0));
     world.run(3, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
         BroadcastHandle::Writer(mut writer) => {
@@ -106,7 +106,7 @@ fn a_slow_reader_is_waited_for<W: World>(world: &W, policy: Policy) {
 
 fn at_its_own_pace_the_writer_waits_for_none<W: World>(world: &W, policy: Policy) {
     const MESSAGES: u64 = 200;
-    let broadcast = Of::<'_, W>::new(2, SharedBytes::own(1_024), Pace::Writer).unwrap();
+    let broadcast = BroadcastOf::<'_, W>::new(2, SharedBytes::own(1_024), Pace::Writer).unwrap();
     let ends = world.run(3, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
         BroadcastHandle::Writer(mut writer) => {
             for number in 0..MESSAGES {
@@ -147,7 +147,7 @@ fn at_its_own_pace_the_writer_waits_for_none<W: World>(world: &W, policy: Policy
 }
 
 fn the_end_comes_after_the_last_message<W: World>(world: &W, policy: Policy) {
-    let broadcast = Of::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
+    let broadcast = BroadcastOf::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     world.run(2, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
         BroadcastHandle::Writer(mut writer) => {
             writer.send(&[b"last"], Nanos::MAX).await.unwrap();
@@ -169,7 +169,7 @@ fn the_end_comes_after_the_last_message<W: World>(world: &W, policy: Policy) {
 }
 
 fn a_reader_that_leaves_is_not_waited_for<W: World>(world: &W, policy: Policy) {
-    let broadcast = Of::<'_, W>::new(2, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
+    let broadcast = BroadcastOf::<'_, W>::new(2, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     world.run(3, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
         BroadcastHandle::Writer(mut writer) => {
             let end = loop {
@@ -191,7 +191,7 @@ fn a_reader_that_leaves_is_not_waited_for<W: World>(world: &W, policy: Policy) {
 
 fn ends_that_fail_are_named<W: World>(world: &W, policy: Policy) {
     for culprit in [WRITER, 2] {
-        let broadcast = Of::<'_, W>::new(2, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
+        let broadcast = BroadcastOf::<'_, W>::new(2, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
         let poisoned = Error::from(Cause::Poisoned { by: Some(culprit) });
         world.run(3, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
             BroadcastHandle::Writer(mut writer) => {
@@ -232,7 +232,7 @@ fn timed_out(end: &Result<(), Error>, peer: Rank) -> bool {
 }
 
 fn what_takes_too_long_may_be_tried_again<W: World>(world: &W) {
-    let broadcast = Of::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
+    let broadcast = BroadcastOf::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     let begun = AtomicU32::new(0);
     world.run(2, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, Policy::default()) {
         BroadcastHandle::Writer(mut writer) => {
@@ -273,7 +273,7 @@ fn what_takes_too_long_may_be_tried_again<W: World>(world: &W) {
 }
 
 fn a_message_that_was_given_up_is_not_received<W: World>(world: &W) {
-    let broadcast = Of::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
+    let broadcast = BroadcastOf::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     let given_up = AtomicU32::new(0);
     world.run(2, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, Policy::default()) {
         BroadcastHandle::Writer(mut writer) => {
@@ -309,7 +309,7 @@ fn a_message_that_was_given_up_is_not_received<W: World>(world: &W) {
 
 fn messages_can_be_read_where_they_are<W: World>(world: &W) {
     let bytes = SharedBytes::own(SMALL);
-    let broadcast = Of::<'_, W>::new(1, bytes.clone(), Pace::SlowestReader).unwrap();
+    let broadcast = BroadcastOf::<'_, W>::new(1, bytes.clone(), Pace::SlowestReader).unwrap();
     world.run(2, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, Policy::default()) {
         BroadcastHandle::Writer(mut writer) => {
             for number in 0..20 {
@@ -339,7 +339,7 @@ fn messages_can_be_read_where_they_are<W: World>(world: &W) {
 }
 
 fn seats_are_taken_once<W: World>(world: &W) {
-    let broadcast = Of::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
+    let broadcast = BroadcastOf::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     let refused = world.run(3, async |cpu: W::Cpu<'_>, rank| {
         // The writer's seat is taken by one of three, and no reader has rank 0 or 2.
         let (none, writer) = (broadcast.reader(cpu, rank * 2 % 4, Policy::Block).err(), rank);
@@ -355,7 +355,7 @@ fn seats_are_taken_once<W: World>(world: &W) {
 }
 
 fn impossible_shapes_are_errors<W: World>(_: &W) {
-    let new = |readers, bytes| Of::<'_, W>::new(readers, SharedBytes::own(bytes), Pace::Writer).err();
+    let new = |readers, bytes| BroadcastOf::<'_, W>::new(readers, SharedBytes::own(bytes), Pace::Writer).err();
     for (readers, bytes) in [(0, SMALL), (1_024, SMALL), (u32::MAX, SMALL), (1, 0), (1, SMALL - 8)] {
         let end = new(readers, bytes);
         assert!(end.is_some_and(|error| matches!(error.cause(), Cause::Setting { .. })), "{readers} readers, {bytes} bytes");

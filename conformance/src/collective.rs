@@ -141,13 +141,13 @@ impl Everything {
 }
 
 fn what_cannot_be_is_refused(ports: &impl Ports) {
-    assert_eq!(ports.run(1, &[Nanos::ZERO; 2], &Refused), [Ok(()), Ok(())]);
+    assert_eq!(ports.run(1, &[Nanos::ZERO; 2], &RefusedOperations), [Ok(()), Ok(())]);
 }
 
 /// An impossible operation sends no message, so no rank waits for one.
-struct Refused;
+struct RefusedOperations;
 
-impl PortProgram<Result<(), Error>> for Refused {
+impl PortProgram<Result<(), Error>> for RefusedOperations {
     async fn node<P: Port>(&self, port: &P) -> Result<(), Error> {
         let nobody = |end: Result<(), Error>| matches!(Error::of(&end), Some(Cause::Rank { rank: 2, size: 2 }));
         assert!(nobody(broadcast(port, 2, &mut [0]).await));

@@ -3,7 +3,7 @@
 use crate::World;
 use foregather_barrier::{Algorithm, BarrierMember, ForkJoin, Group, JoinWork};
 use foregather_machine::{Cpu, Nanos, Rank, SplitMix};
-use foregather_task::{Access, Depend, TaskScope, TaskTeam, TeamTask, Traits, WAKE_WEIGHT};
+use foregather_task::{Depend, DependenceType, TaskScope, TaskTeam, TeamTask, Traits, WAKE_WEIGHT};
 use foregather_wait::{Policy, Waiter};
 use std::future::Future;
 use std::pin::Pin;
@@ -38,7 +38,7 @@ impl TaskProgram {
         for number in 1..most {
             let parent = below(number.min(4));
             plans[parent].children.push(number);
-            let access = [Access::In, Access::Out, Access::InOutSet];
+            let access = [DependenceType::In, DependenceType::Out, DependenceType::InOutSet];
             let uses = (0..below(3)).map(|_| Depend { address: 8 * below(4), access: access[below(3)] }).collect();
             let (waits, priority, undeferred) = (below(2) == 0, below(8).saturating_sub(6) as u32, below(5) == 0);
             let weight = [0, WAKE_WEIGHT / 16, WAKE_WEIGHT][below(3)];
@@ -50,7 +50,7 @@ impl TaskProgram {
     /// A line of tasks of which each comes after the one before.
     pub fn chain(length: usize) -> Self {
         let plain = TaskPlan { uses: vec![], children: vec![], waits: false, priority: 0, undeferred: false, weight: 0 };
-        let link = TaskPlan { uses: vec![Depend { address: 8, access: Access::Out }], ..plain.clone() };
+        let link = TaskPlan { uses: vec![Depend { address: 8, access: DependenceType::Out }], ..plain.clone() };
         let first = TaskPlan { children: (1..=length).collect(), waits: true, ..plain };
         Self(core::iter::once(first).chain((0..length).map(|_| link.clone())).collect())
     }
@@ -183,10 +183,10 @@ fn conflict(first: &[Depend], second: &[Depend]) -> bool {
     let access = |uses: &[Depend], address: usize| {
         let mut here = uses.iter().filter(|depend| depend.address == address).map(|depend| depend.access);
         let one = here.next()?;
-        Some(if here.all(|other| other == one) { one } else { Access::Out })
+        Some(if here.all(|other| other == one) { one } else { DependenceType::Out })
     };
     let pairs = first.iter().filter_map(|depend| access(first, depend.address).zip(access(second, depend.address)));
-    pairs.into_iter().any(|(one, other)| one == Access::Out || other == Access::Out || one != other)
+    pairs.into_iter().any(|(one, other)| one == DependenceType::Out || other == DependenceType::Out || one != other)
 }
 
 /// What the parts of a region leave behind.

@@ -42,15 +42,15 @@ pub fn all(world: &impl World) {
 }
 
 /// The handle of a member.
-enum Handle<C: foregather_machine::Cpu> {
+enum MemberHandle<C: foregather_machine::Cpu> {
     Leader(Leader<C>),
     Worker(Worker<C>),
 }
 
-fn handle<C: foregather_machine::Cpu>(team: &ForkJoin<C>, cpu: C, rank: u32, policy: Policy) -> Handle<C> {
+fn handle<C: foregather_machine::Cpu>(team: &ForkJoin<C>, cpu: C, rank: u32, policy: Policy) -> MemberHandle<C> {
     match rank {
-        0 => Handle::Leader(team.leader(cpu, policy).unwrap()),
-        _ => Handle::Worker(team.worker(cpu, rank, policy).unwrap()),
+        0 => MemberHandle::Leader(team.leader(cpu, policy).unwrap()),
+        _ => MemberHandle::Worker(team.worker(cpu, rank, policy).unwrap()),
     }
 }
 
@@ -65,7 +65,7 @@ fn the_master_goes_on_when_all_have_done_their_part<W: World>(world: &W, policy:
         |region: u32, rank: u32| world.step() * orders.get(region as usize - 1).map_or(0, |order| order[rank as usize].into());
     let team = ForkJoin::new(size).unwrap();
     let seen = world.run(size, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
-        Handle::Leader(mut leader) => {
+        MemberHandle::Leader(mut leader) => {
             for region in 1..=regions {
                 forked.store(region, SeqCst);
                 assert_eq!(leader.fork(), Ok(region));
@@ -77,7 +77,7 @@ fn the_master_goes_on_when_all_have_done_their_part<W: World>(world: &W, policy:
             leader.finish().unwrap();
             regions
         }
-        Handle::Worker(mut worker) => {
+        MemberHandle::Worker(mut worker) => {
             let mut seen = 0;
             while let Some(region) = worker.wait().await.unwrap() {
                 seen += 1;
@@ -155,13 +155,13 @@ fn a_slave_that_goes_is_named<W: World>(world: &W, policy: Policy) {
     }
     let team = ForkJoin::new(4).unwrap();
     let ends = world.run(4, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
-        Handle::Leader(mut leader) => {
+        MemberHandle::Leader(mut leader) => {
             leader.fork()?;
             leader.join().await?;
             leader.fork()?;
             leader.join().await
         }
-        Handle::Worker(mut worker) => loop {
+        MemberHandle::Worker(mut worker) => loop {
             match worker.wait().await? {
                 None | Some(2) if rank == 1 => return Ok(()),
                 _ => worker.done()?,
@@ -181,11 +181,11 @@ fn a_master_that_goes_is_named<W: World>(world: &W, policy: Policy) {
     }
     let team = ForkJoin::new(3).unwrap();
     let ends = world.run(3, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
-        Handle::Leader(mut leader) => {
+        MemberHandle::Leader(mut leader) => {
             leader.fork()?;
             Ok(1)
         }
-        Handle::Worker(mut worker) => {
+        MemberHandle::Worker(mut worker) => {
             let region = worker.wait().await?;
             worker.done()?;
             assert_eq!((region, worker.wait().await), (Some(1), Err(Error::from(Cause::Poisoned { by: Some(0) }))));
@@ -201,7 +201,7 @@ fn who_waited_in_vain_may_wait_again<W: World>(world: &W) {
     let policy = Policy::TwoPhase { spin: Nanos::from_us(10) };
     let bound = Nanos::from_ms(1);
     let ends = world.run(3, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
-        Handle::Leader(mut leader) => {
+        MemberHandle::Leader(mut leader) => {
             while tried.load(SeqCst) < 2 {
                 leader.delay(world.step()).await;
             }
@@ -217,7 +217,7 @@ fn who_waited_in_vain_may_wait_again<W: World>(world: &W) {
             leader.finish()?;
             end
         }
-        Handle::Worker(mut worker) => {
+        MemberHandle::Worker(mut worker) => {
             let end = worker.wait_for(bound).await.map(drop);
             tried.fetch_add(1, SeqCst);
             assert_eq!(worker.wait().await?, Some(1));
@@ -250,7 +250,7 @@ fn each_part_is_done_once<W: World>(world: &W, policy: Policy) {
     let late = |region: u32, rank: u32| world.step() * u64::from(orders[region as usize - 1][rank as usize]);
     let team = ForkJoin::new(SIZE).unwrap();
     let parts = world.run(SIZE, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
-        Handle::Leader(mut leader) => {
+        MemberHandle::Leader(mut leader) => {
             let mut parts = 0;
             for region in 1..=regions {
                 leader.fork().unwrap();
@@ -266,7 +266,7 @@ fn each_part_is_done_once<W: World>(world: &W, policy: Policy) {
             leader.finish().unwrap();
             parts
         }
-        Handle::Worker(mut worker) => {
+        MemberHandle::Worker(mut worker) => {
             let mut parts = 0;
             while let Some(region) = worker.wait().await.unwrap() {
                 done[region as usize].fetch_add(1, SeqCst);
@@ -283,7 +283,7 @@ fn each_part_is_done_once<W: World>(world: &W, policy: Policy) {
 fn who_is_late_finds_its_part_taken<W: World>(world: &W) {
     let (team, joined) = (ForkJoin::new(2).unwrap(), AtomicU32::new(0));
     let seen = world.run(2, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, Policy::Block) {
-        Handle::Leader(mut leader) => {
+        MemberHandle::Leader(mut leader) => {
             let mut taken = Vec::new();
             for _ in 0..3 {
                 leader.fork().unwrap();
@@ -299,7 +299,7 @@ fn who_is_late_finds_its_part_taken<W: World>(world: &W) {
             leader.finish().unwrap();
             taken
         }
-        Handle::Worker(mut worker) => {
+        MemberHandle::Worker(mut worker) => {
             while joined.load(SeqCst) == 0 {
                 worker.delay(world.step()).await;
             }
@@ -325,7 +325,7 @@ fn join_in_hand() -> Cause {
 fn who_is_away_sleeps_through_regions<W: World>(world: &W) {
     let team = ForkJoin::new(4).unwrap();
     let seen = world.run(4, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, Policy::default()) {
-        Handle::Leader(mut leader) => {
+        MemberHandle::Leader(mut leader) => {
             for region in 1..=9 {
                 match region {
                     3 => assert_eq!((leader.dismiss(2), leader.dismiss(3)), (Ok(true), Ok(true))),
@@ -345,7 +345,7 @@ fn who_is_away_sleeps_through_regions<W: World>(world: &W) {
             leader.finish().unwrap();
             vec![]
         }
-        Handle::Worker(mut worker) => {
+        MemberHandle::Worker(mut worker) => {
             let mut seen = Vec::new();
             while let Some(region) = worker.wait().await.unwrap() {
                 seen.push(region);
@@ -360,8 +360,8 @@ fn who_is_away_sleeps_through_regions<W: World>(world: &W) {
 fn a_rank_has_one_handle<W: World>(world: &W) {
     let team = ForkJoin::new(6).unwrap();
     let twice = world.run(6, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, Policy::Block) {
-        Handle::Leader(_) => 0,
-        Handle::Worker(worker) => worker.rank(),
+        MemberHandle::Leader(_) => 0,
+        MemberHandle::Worker(worker) => worker.rank(),
     });
     assert_eq!(twice, [0, 1, 2, 3, 4, 5]);
     for rank in [0, 1, 5, 6, u32::MAX] {
@@ -381,7 +381,7 @@ fn calls_out_of_turn_are_errors<W: World>(world: &W) {
     let out_of_turn = |end: Result<(), Error>| assert!(matches!(Error::of(&end), Some(Cause::Setting { .. })), "{end:?}");
     let team = ForkJoin::new(2).unwrap();
     let ends = world.run(2, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, Policy::Block) {
-        Handle::Leader(mut leader) => {
+        MemberHandle::Leader(mut leader) => {
             leader.fork()?;
             out_of_turn(leader.fork().map(drop));
             leader.join().await?;
@@ -389,7 +389,7 @@ fn calls_out_of_turn_are_errors<W: World>(world: &W) {
             out_of_turn(leader.finish());
             Ok(())
         }
-        Handle::Worker(mut worker) => {
+        MemberHandle::Worker(mut worker) => {
             out_of_turn(worker.done());
             worker.wait().await?;
             out_of_turn(worker.wait().await.map(drop));

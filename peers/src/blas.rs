@@ -5,7 +5,7 @@ use crate::peer_error::PeerError;
 use core::ffi::c_void;
 use core::mem::transmute;
 use foregather_bench::Cell;
-use foregather_bench::blas::{BlasCell, Operands, Routine, Side, measure};
+use foregather_bench::blas::{BlasCell, BlasVariant, Operands, Routine, measure};
 use foregather_host::clock;
 use foregather_host::dl::Library;
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ pub(crate) fn run(text: &str) -> Result<String, PeerError> {
     let mut now = None;
     let result = measure(&cell, &mut operands, |side, operands| {
         if now.replace(side) != Some(side) {
-            set(if side == Side::Alone { 1 } else { cell.threads });
+            set(if side == BlasVariant::Alone { 1 } else { cell.threads });
         }
         call(operands);
     });
@@ -173,9 +173,9 @@ fn threads_of(peer: &Peer, library: &Library) -> Result<Box<dyn Fn(u32)>, PeerEr
     })
 }
 
-type Call = Box<dyn Fn(&mut Operands)>;
+type RoutineFn = Box<dyn Fn(&mut Operands)>;
 
-fn call_of(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, PeerError> {
+fn call_of(peer: &Peer, library: &Library, routine: Routine) -> Result<RoutineFn, PeerError> {
     if let Some(name) = peer.gemm_only {
         return small_product(peer, library.symbol(name)?, routine);
     }
@@ -195,7 +195,7 @@ macro_rules! call {
 }
 
 /// A product of a library that has nothing else, by the standard's Fortran interface.
-fn small_product(peer: &Peer, symbol: *mut c_void, routine: Routine) -> Result<Call, PeerError> {
+fn small_product(peer: &Peer, symbol: *mut c_void, routine: Routine) -> Result<RoutineFn, PeerError> {
     type Letter = *const u8;
     type Size = *const i32;
     type Numbers = *const f64;
@@ -226,7 +226,7 @@ const LEFT: i32 = 141;
 
 /// The call with integers of that type, by the C interface; LAPACK's is Fortran's, which passes all by
 /// reference.
-fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, PeerError> {
+fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<RoutineFn, PeerError> {
     type Numbers = *const f64;
     let [before, after] = peer.around;
     let symbol = |name: &str| library.symbol(&format!("{before}{name}{after}"));

@@ -24,7 +24,7 @@ type RegionFn = extern "C" fn(*mut c_void);
 
 /// What a compiler makes of the constructs.
 #[derive(Clone, Copy)]
-struct Calls {
+struct RuntimeFunctions {
     parallel: unsafe extern "C" fn(RegionFn, *mut c_void, c_uint, c_uint),
     barrier: unsafe extern "C" fn(),
     critical_start: unsafe extern "C" fn(),
@@ -55,7 +55,7 @@ unsafe fn function<F: Copy>(library: &Library, name: &str) -> Result<F, PeerErro
     Ok(unsafe { transmute_copy::<*mut c_void, F>(&symbol) })
 }
 
-impl Calls {
+impl RuntimeFunctions {
     /// Those of a runtime, whose teams are as large as asked for from now on.
     fn of(runtime: &Runtime) -> Result<Self, PeerError> {
         let library = runtime.library().map_err(|error| PeerError::Missing(format!("{error}; {}", runtime.remedy)))?;
@@ -91,7 +91,7 @@ impl Calls {
 
     /// Calls `body` with its rank on each of `threads` members.
     fn region(&self, threads: u32, body: &(dyn Fn(u32) + Sync)) {
-        let region = OpenRegion { calls: *self, threads, body };
+        let region = RegionData { calls: *self, threads, body };
         // SAFETY: the region outlives the call, which returns after all threads have done their part.
         unsafe { (self.parallel)(outlined, (&raw const region).cast_mut().cast(), threads, 0) };
     }
@@ -155,8 +155,8 @@ impl Calls {
 }
 
 /// The data that all threads of a region share.
-struct OpenRegion<'a> {
-    calls: Calls,
+struct RegionData<'a> {
+    calls: RuntimeFunctions,
     threads: u32,
     body: &'a (dyn Fn(u32) + Sync),
 }
@@ -165,7 +165,7 @@ struct OpenRegion<'a> {
 extern "C" fn outlined(data: *mut c_void) {
     // SAFETY: the runtime passes the pointer to an `OpenRegion` that outlives the parallel call, is shared
     // and never changed.
-    let region = unsafe { &*data.cast::<OpenRegion<'_>>() };
+    let region = unsafe { &*data.cast::<RegionData<'_>>() };
     // SAFETY: within a parallel region these only read the runtime's own state.
     let (rank, size) = unsafe { ((region.calls.thread_num)(), (region.calls.num_threads)()) };
     if u32::try_from(size) != Ok(region.threads) {
@@ -176,24 +176,24 @@ extern "C" fn outlined(data: *mut c_void) {
 
 /// Runs the cell's episodes in one parallel region.
 pub(crate) fn run(runtime: &Runtime, cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(), PeerError> {
-    run_construct(&Calls::of(runtime)?, Construct::Barrier, cell, episodes);
+    run_construct(&RuntimeFunctions::of(runtime)?, Construct::Barrier, cell, episodes);
     Ok(())
 }
 
-fn run_construct(calls: &Calls, construct: Construct, cell: &BarrierCell, episodes: &Episodes<'_>) {
+fn run_construct(calls: &RuntimeFunctions, construct: Construct, cell: &BarrierCell, episodes: &Episodes<'_>) {
     let sum = AtomicU64::new(0);
     calls.region(cell.threads, &|rank| member(cell, episodes, rank, || calls.meet(construct, rank, &sum)));
 }
 
 /// A parallel region for every region of the cell.
 pub(crate) fn regions(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, PeerError> {
-    let calls = Calls::of(runtime)?;
+    let calls = RuntimeFunctions::of(runtime)?;
     Ok(measure(cell, |body| calls.region(cell.threads, &|_| body())))
 }
 
 /// A parallel region for every region of the cell, in which each member opens another one.
 fn nested(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, PeerError> {
-    let calls = Calls::of(runtime)?;
+    let calls = RuntimeFunctions::of(runtime)?;
     let inner = cell.threads.min(Construct::INNER_MOST);
     Ok(measure(cell, |body| calls.region(cell.threads, &|_| calls.region(inner, &|_| body()))))
 }
@@ -219,7 +219,7 @@ pub(crate) fn run_cell(text: &str) -> Result<String, PeerError> {
         Construct::Region => regions(runtime, &cell.as_regions()),
         Construct::Nested => nested(runtime, &cell.as_regions()),
         construct => {
-            let (calls, inner) = (Calls::of(runtime)?, cell.as_episodes());
+            let (calls, inner) = (RuntimeFunctions::of(runtime)?, cell.as_episodes());
             let episodes = Episodes::new(&inner);
             run_construct(&calls, construct, &inner, &episodes);
             episodes.result().ok_or_else(|| PeerError::Failed("member 0 did not get through".to_owned()))
@@ -234,7 +234,7 @@ pub(crate) fn run_and_end(text: &str) -> Result<String, PeerError> {
     let [ours @ Peer { barrier: Barrier::OpenMp(runtime), .. }, ..] = &roster::OURS else { unreachable!("ours is of OpenMP") };
     ours.settle_environment();
     clock::init();
-    let calls = Calls::of(runtime)?;
+    let calls = RuntimeFunctions::of(runtime)?;
     let over = clock::now() + Nanos(span_ns);
     while clock::now() < over {
         calls.region(threads, &|_| {});

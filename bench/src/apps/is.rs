@@ -126,7 +126,7 @@ impl Is {
 
     /// The program without shared memory.
     pub fn sequential(&self) -> Ranked {
-        let mut part = Local::new(self, 0..self.keys());
+        let mut part = ThreadKeys::new(self, 0..self.keys());
         for iteration in [1].into_iter().chain(1..=self.iterations) {
             part.count(self, iteration);
             part.all.copy_from_slice(&part.mine);
@@ -199,7 +199,7 @@ impl Randlc {
 }
 
 /// A thread's private data.
-struct Local {
+struct ThreadKeys {
     /// The number of its first key.
     first: usize,
     ranked: Ranked,
@@ -212,7 +212,7 @@ struct Local {
     region: Vec<u32>,
 }
 
-impl Local {
+impl ThreadKeys {
     fn new(is: &Is, part: Range<usize>) -> Self {
         let none = || vec![0; is.values()];
         let (first, ranks) = (part.start, vec![0; part.len()]);
@@ -302,7 +302,7 @@ impl App for Is {
     }
 
     fn run<F: Fabric>(&self, thread: &Thread<'_, F>, counts: &Self::Shared) -> Result<Self::Output, Error> {
-        let mut part = Local::new(self, thread.share(self.keys()));
+        let mut part = ThreadKeys::new(self, thread.share(self.keys()));
         // As in NAS: once before the clock runs.
         part.iterate(self, 1, thread, counts)?;
         thread.start_clock()?;

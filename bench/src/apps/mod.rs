@@ -10,4 +10,4 @@ pub mod tsp;
 pub mod water;
 
 pub use app::App;
-pub use run::{AppResult, RunResult, run_app};
+pub use run::{AppResult, ThreadResult, run_app};

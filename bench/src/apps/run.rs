@@ -14,7 +14,7 @@ use std::any::Any;
 #[derive(Clone, Debug)]
 pub struct AppResult<O> {
     /// The results of all threads, by their numbers.
-    pub threads: Vec<RunResult<O>>,
+    pub threads: Vec<ThreadResult<O>>,
     /// All that was allocated, and where.
     pub sites: Vec<Site>,
     /// How often each minipage was requested, as its manager saw it; minipages without requests are left out.
@@ -23,7 +23,7 @@ pub struct AppResult<O> {
 
 /// The result of a thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RunResult<O> {
+pub struct ThreadResult<O> {
     /// What the program returned.
     pub output: O,
     /// How long it ran from [`Thread::start_clock`](foregather_dsm::memory::Thread::start_clock) on, in
@@ -42,9 +42,9 @@ impl<O> AppResult<O> {
     /// The outputs of all threads, for [`App::validate`], and the rest.
     pub fn split(self) -> (Vec<O>, AppResult<()>) {
         let Self { threads, sites, traffic } = self;
-        let apart = |played: RunResult<O>| {
-            let RunResult { output, span_ns, cold_ns, stats: tally, journal } = played;
-            (output, RunResult { output: (), span_ns, cold_ns, stats: tally, journal })
+        let apart = |played: ThreadResult<O>| {
+            let ThreadResult { output, span_ns, cold_ns, stats: tally, journal } = played;
+            (output, ThreadResult { output: (), span_ns, cold_ns, stats: tally, journal })
         };
         let (outputs, threads) = threads.into_iter().map(apart).unzip();
         (outputs, AppResult { threads, sites, traffic })
@@ -59,7 +59,7 @@ impl<O> AppResult<O> {
 /// A rank's message to rank 0.
 #[derive(Serialize, Deserialize)]
 struct RankReport<O> {
-    threads: Vec<RunResult<O>>,
+    threads: Vec<ThreadResult<O>>,
     traffic: Vec<(Minipage, Counts)>,
 }
 
@@ -80,7 +80,7 @@ where
         Ok(Box::new(app.run(thread, shared)?) as AnyOutput)
     };
     let Served { threads, server, sites, messenger } = run_any(lanes, settings, &layout, &program)?;
-    let played = |end: Ended<AnyOutput>| RunResult {
+    let played = |end: Ended<AnyOutput>| ThreadResult {
         output: *end.result.downcast().expect("what this program gives"),
         span_ns: end.span.0,
         cold_ns: end.cold.0,

@@ -13,7 +13,7 @@ mod held_karp;
 mod search;
 
 pub use cities::Cities;
-use search::{Alone, Search, Shortest, Tour, WORDS};
+use search::{Alone, SearchSettings, Shortest, Tour, WORDS};
 
 /// The input.
 ///
@@ -128,17 +128,17 @@ impl SharedTours {
 
     /// The next tour to be finished. The caller has the lock, so no other thread splits a tour: an empty
     /// queue stays empty.
-    fn next(&self, search: &Search, maker: u32) -> Option<u32> {
+    fn next(&self, search: &SearchSettings, maker: u32) -> Option<u32> {
         loop {
             let (bound, lacks, place) = self.take()?;
             let shortest = self.minimum.get(0);
-            if !Search::promises(bound, shortest) {
+            if !SearchSettings::promises(bound, shortest) {
                 return None;
             }
             if lacks <= search.level || !self.has_room(lacks) {
                 return Some(place);
             }
-            for tour in search.longer(&self.tour(place)).filter(|tour| Search::promises(tour.bound(), shortest)) {
+            for tour in search.longer(&self.tour(place)).filter(|tour| SearchSettings::promises(tour.bound(), shortest)) {
                 self.add(&tour.by(maker));
             }
         }
@@ -195,9 +195,9 @@ impl Tsp {
         search.length(shortest.length())
     }
 
-    fn search(&self) -> Search {
+    fn search(&self) -> SearchSettings {
         let (cities, tolls) = self.cities.with_tolls(self.ascent);
-        Search { cities, tolls: 2 * tolls.iter().sum::<u32>(), level: self.level, tree: self.tree }
+        SearchSettings { cities, tolls: 2 * tolls.iter().sum::<u32>(), level: self.level, tree: self.tree }
     }
 
     /// The number of units that fit into a page, each through a view of its own: 27 tours, as in the paper.

@@ -118,7 +118,7 @@ impl Cell for BlasCell {
 
 /// The two ways of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum BlasVariant {
     /// Calls that the calling thread does by itself.
     Alone,
     /// By as many threads as there are, if the BLAS thinks it worth while.
@@ -157,10 +157,10 @@ pub struct BlasResult {
 
 /// Runs pairs until the span is over and there are enough of them. `prepare` is not timed; it comes before
 /// each call that would spoil its operands, which are then timed one by one.
-pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Side, &mut Operands)) -> BlasResult {
+pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(BlasVariant, &mut Operands)) -> BlasResult {
     let gap = Duration::from_nanos(cell.gap_ns);
     let single = cell.gap_ns > 0 || cell.routine == Routine::Lu;
-    let mut sample = |side: Side, batch: u64, operands: &mut Operands| {
+    let mut sample = |side: BlasVariant, batch: u64, operands: &mut Operands| {
         let (began, mut settled) = (clock::now(), 0);
         while cell.gap_ns == 0 && (settled < SETTLE.1 || clock::now() - began < SETTLE.0) {
             operands.prepare();
@@ -178,8 +178,9 @@ pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Si
         (u64::from(settled), (clock::now() - began).0 as f64 / batch as f64)
     };
     // First calls start threads and find crossovers.
-    let first =
-        (0..3).map(|_| (sample(Side::Shared, 1, operands), sample(Side::Alone, 1, operands).1).1).fold(f64::MAX, f64::min);
+    let first = (0..3)
+        .map(|_| (sample(BlasVariant::Shared, 1, operands), sample(BlasVariant::Alone, 1, operands).1).1)
+        .fold(f64::MAX, f64::min);
     let batch = if single { 1 } else { ((BATCH.0 as f64 / first.max(1.0)) as u64).clamp(1, BATCH_MOST) };
     let (mut alone, mut shared) = (Vec::new(), Vec::new());
     let began = clock::now();
@@ -189,15 +190,19 @@ pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Si
             break;
         }
         // The second side finds warmer caches.
-        let order = if alone.len() % 2 == 0 { [Side::Alone, Side::Shared] } else { [Side::Shared, Side::Alone] };
+        let order = if alone.len() % 2 == 0 {
+            [BlasVariant::Alone, BlasVariant::Shared]
+        } else {
+            [BlasVariant::Shared, BlasVariant::Alone]
+        };
         for side in order {
             let (_, time) = sample(side, batch, operands);
-            if side == Side::Alone { alone.push(time) } else { shared.push(time) }
+            if side == BlasVariant::Alone { alone.push(time) } else { shared.push(time) }
         }
     }
     let ratios: Vec<f64> = alone.iter().zip(&shared).map(|(alone, shared)| alone / shared).collect();
     let (ratio, ratio_low) = median_and_bound(ratios);
-    let mut cpu = |side: Side| {
+    let mut cpu = |side: BlasVariant| {
         std::thread::sleep(COOL_DOWN);
         let (calls, began, cpu) = (alone.len() as u64, clock::now(), usage::process_cpu());
         let mut done = 0;
@@ -206,7 +211,7 @@ pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Si
         }
         (usage::process_cpu() - cpu).0 as f64 / done.max(1) as f64
     };
-    let (alone_cpu, shared_cpu) = (cpu(Side::Alone), cpu(Side::Shared));
+    let (alone_cpu, shared_cpu) = (cpu(BlasVariant::Alone), cpu(BlasVariant::Shared));
     BlasResult {
         pairs: alone.len() as u64,
         batch,

@@ -1,5 +1,5 @@
 //! Our own BLAS in a cell.
-use super::{BlasCell, BlasResult, Operands, Routine, Side, measure};
+use super::{BlasCell, BlasResult, BlasVariant, Operands, Routine, measure};
 use foregather_blas::Side::Left;
 use foregather_blas::Uplo::Lower;
 use foregather_blas::{
@@ -25,9 +25,9 @@ pub fn run(cell: &BlasCell) -> Result<BlasResult, String> {
     let mut operands = Operands::new(cell.routine, cell.n);
     Ok(measure(cell, &mut operands, |side, operands| {
         let by = match side {
-            Side::Alone => By::Caller,
-            Side::Shared if always => By::Team,
-            Side::Shared => By::Itself,
+            BlasVariant::Alone => Executor::Caller,
+            BlasVariant::Shared if always => Executor::Team,
+            BlasVariant::Shared => Executor::Itself,
         };
         call(cell.routine, by, operands, &alone);
     }))
@@ -35,27 +35,27 @@ pub fn run(cell: &BlasCell) -> Result<BlasResult, String> {
 
 /// What decides how a call is done.
 #[derive(Clone, Copy)]
-enum By {
+enum Executor {
     Caller,
     Team,
     Itself,
 }
 
 /// A call by its caller or by the team.
-fn given<P: Parts>(by: By, call: P) -> P::Output {
-    if matches!(by, By::Team) { on(Team::global(), call) } else { call.whole() }
+fn given<P: Parts>(by: Executor, call: P) -> P::Output {
+    if matches!(by, Executor::Team) { on(Team::global(), call) } else { call.whole() }
 }
 
-fn call(routine: Routine, by: By, operands: &mut Operands, alone: &Team) {
+fn call(routine: Routine, by: Executor, operands: &mut Operands, alone: &Team) {
     let fits = "operands have the extents of their cell";
     let n = operands.n;
     let Operands { a, b, c, .. } = operands;
     if routine == Routine::Lu {
         let a = MatrixMut::columns(c, n, n, n).expect(fits);
         match by {
-            By::Caller => black_box(lu_on(alone, a)),
-            By::Team => black_box(lu_on(Team::global(), a)),
-            By::Itself => black_box(lu(a)),
+            Executor::Caller => black_box(lu_on(alone, a)),
+            Executor::Team => black_box(lu_on(Team::global(), a)),
+            Executor::Itself => black_box(lu(a)),
         };
         return;
     }
@@ -67,8 +67,8 @@ fn call(routine: Routine, by: By, operands: &mut Operands, alone: &Team) {
     .expect(fits);
 }
 
-fn vectors(routine: Routine, by: By, x: &[f64], y: &mut [f64]) -> Result<(), Error> {
-    let (x, itself) = (Vector::from(x), matches!(by, By::Itself));
+fn vectors(routine: Routine, by: Executor, x: &[f64], y: &mut [f64]) -> Result<(), Error> {
+    let (x, itself) = (Vector::from(x), matches!(by, Executor::Itself));
     if routine == Routine::Daxpy {
         let y = VectorMut::from(y);
         return if itself { axpy(1e-9, x, y) } else { Axpy::new(1e-9, x, y).map(|call| given(by, call)) };
@@ -80,9 +80,9 @@ fn vectors(routine: Routine, by: By, x: &[f64], y: &mut [f64]) -> Result<(), Err
     })
 }
 
-fn matrices(routine: Routine, by: By, n: usize, a: &[f64], b: &[f64], c: &mut [f64]) -> Result<(), Error> {
+fn matrices(routine: Routine, by: Executor, n: usize, a: &[f64], b: &[f64], c: &mut [f64]) -> Result<(), Error> {
     let a = Matrix::columns(a, n, n, n)?;
-    let (itself, no, diag) = (matches!(by, By::Itself), Trans::No, Diag::Stored);
+    let (itself, no, diag) = (matches!(by, Executor::Itself), Trans::No, Diag::Stored);
     if matches!(routine, Routine::Dgemv | Routine::Dsymv) {
         let (x, y) = (Vector::from(b), VectorMut::from(c));
         let half = || Triangle::full(Lower, a);

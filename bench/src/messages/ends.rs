@@ -51,7 +51,7 @@ pub(super) struct Ends<F: Fabric> {
     control: Messenger<F>,
     bare: Bare<F>,
     ends: Vec<Messenger<F>>,
-    /// Of [`super::Task::Size`]; the messages' ways have an end each, in that order.
+    /// Of [`super::Measurand::Size`]; the messages' ways have an end each, in that order.
     pub(super) transports: Vec<Transport>,
     from: Vec<u8>,
     into: Vec<u8>,

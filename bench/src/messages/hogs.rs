@@ -23,7 +23,7 @@ const SETTLE: Duration = Duration::from_millis(30);
 const LONGEST: Nanos = Nanos::from_ms(60_000);
 
 /// One policy's cells so far.
-struct Cells {
+struct PolicyTotals {
     rates: Vec<f64>,
     speeds: Vec<f64>,
     halves: Histogram<u64>,
@@ -41,9 +41,9 @@ pub(super) fn measure<F: Fabric>(
 ) -> Result<(), Error> {
     let empty = || {
         let halves = Histogram::new_with_max(LONGEST.0, 3).map_err(|_| strange("a histogram".to_owned()))?;
-        Ok::<_, Error>(Cells { rates: vec![], speeds: vec![], halves, cpu_ns: [0; 2], wall_ns: 0 })
+        Ok::<_, Error>(PolicyTotals { rates: vec![], speeds: vec![], halves, cpu_ns: [0; 2], wall_ns: 0 })
     };
-    let mut all: Vec<Cells> = policies.iter().map(|_| empty()).collect::<Result<_, _>>()?;
+    let mut all: Vec<PolicyTotals> = policies.iter().map(|_| empty()).collect::<Result<_, _>>()?;
     let mut alone = Vec::new();
     std::thread::sleep(if hogs > 0 { SETTLE } else { Duration::ZERO });
     for turn in 0..cells {
@@ -71,7 +71,7 @@ fn cell<F: Fabric>(
     end: usize,
     (segment, hogs): (&Segment, u32),
     span: Nanos,
-    cells: &mut Cells,
+    cells: &mut PolicyTotals,
 ) -> Result<(), Error> {
     ends.ask(Errand::UntilTold { end })?;
     let (speed, began) = (Speed::of(segment, hogs), foregather_host::usage::thread_cpu());
@@ -89,7 +89,7 @@ fn cell<F: Fabric>(
     Ok(())
 }
 
-fn beside<F: Fabric>(ends: &Ends<F>, end: usize, policy: &str, cells: &Cells, alone: &[f64]) -> Beside {
+fn beside<F: Fabric>(ends: &Ends<F>, end: usize, policy: &str, cells: &PolicyTotals, alone: &[f64]) -> Beside {
     Beside {
         policy: policy.to_owned(),
         round_trips_per_s: cells.rates.clone(),

@@ -52,7 +52,7 @@ pub enum World {
 /// What to measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Task {
+pub enum Measurand {
     /// Messages of one size, by several transports.
     Size {
         /// Bytes of a message.
@@ -89,7 +89,7 @@ pub struct MessageCell {
     /// The processor of each rank.
     pub cpus: [u32; 2],
     /// What to measure.
-    pub task: Task,
+    pub task: Measurand,
 }
 
 impl MessageCell {
@@ -97,8 +97,8 @@ impl MessageCell {
     fn bound(&self) -> Nanos {
         // Each transport has at most three patterns.
         let ought = match &self.task {
-            Task::Size { transports, batches, batch_ns, .. } => 3 * transports.len() as u64 * u64::from(*batches) * batch_ns,
-            Task::Hogs { policies, cells, cell_ns, .. } => (policies.len() as u64 + 1) * u64::from(*cells) * cell_ns,
+            Measurand::Size { transports, batches, batch_ns, .. } => 3 * transports.len() as u64 * u64::from(*batches) * batch_ns,
+            Measurand::Hogs { policies, cells, cell_ns, .. } => (policies.len() as u64 + 1) * u64::from(*cells) * cell_ns,
         };
         Nanos(3 * ought) + GRACE
     }
@@ -120,9 +120,9 @@ impl Cell for MessageCell {
 /// The results of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// One for each transport and pattern of [`Task::Size`].
+    /// One for each transport and pattern of [`Measurand::Size`].
     pub sizes: Vec<Timed>,
-    /// One for each policy of [`Task::Hogs`].
+    /// One for each policy of [`Measurand::Hogs`].
     pub hogs: Vec<Beside>,
     /// The size in bytes from which on a piece is copied directly from memory to memory; `None` for never.
     pub direct_at: Option<usize>,

@@ -1,6 +1,6 @@
 //! Two ranks that the site's `mpiexec` starts, since only it can: rank 0 prints the answer.
 use super::world::rank_of;
-use super::{Answer, MessageCell, PEER_VERB, Task, strange};
+use super::{Answer, Measurand, MessageCell, PEER_VERB, strange};
 use crate::Cell;
 use foregather_host::{affinity, clock};
 use foregather_machine::Error;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 /// Starts both ranks, and waits for them. The kernel ends `mpiexec` with this process, and that its ranks.
 pub(super) fn run(plan: &MessageCell) -> Result<Answer, Error> {
-    if matches!(plan.task, Task::Hogs { .. }) {
+    if matches!(plan.task, Measurand::Hogs { .. }) {
         return Err(strange("a part that can be measured over MPI: `--only sizes`".to_owned()));
     }
     let program = std::env::current_exe().map_err(|error| strange(format!("mount /proc: {error}")))?;

@@ -1,11 +1,11 @@
 //! Between threads: every way gives every batch, and hogs that are threads are seen to be disturbed. No time
 //! is tested.
 use super::world::run;
-use super::{MessageCell, Pattern, Task, Transport, World};
+use super::{Measurand, MessageCell, Pattern, Transport, World};
 use crate::Cell;
 use foregather_host::affinity;
 
-fn plan(task: Task) -> MessageCell {
+fn plan(task: Measurand) -> MessageCell {
     let cpus = affinity::allowed();
     MessageCell { world: World::Thread, cpus: [cpus[0], cpus[1 % cpus.len()]], task }
 }
@@ -14,7 +14,7 @@ fn plan(task: Task) -> MessageCell {
 fn every_way_gives_every_batch_in_its_patterns() {
     for bytes in [1, 64, 4_096, 70_000] {
         let transports = Transport::ALL.to_vec();
-        let answer = run(&plan(Task::Size { bytes, transports, batches: 2, batch_ns: 20_000 })).unwrap();
+        let answer = run(&plan(Measurand::Size { bytes, transports, batches: 2, batch_ns: 20_000 })).unwrap();
         let found: Vec<(Transport, Pattern)> = answer.sizes.iter().map(|timed| (timed.transport, timed.pattern)).collect();
         let has = |transport, pattern| found.contains(&(transport, pattern));
         assert!(
@@ -37,7 +37,7 @@ fn every_policy_moves_messages_beside_hogs() {
     let policies: Vec<String> = ["spin", "two-phase:50us", "block", "adaptive"].map(str::to_owned).to_vec();
     for per_cpu in [0, 1] {
         let policies = policies.clone();
-        let task = Task::Hogs { policies: policies.clone(), per_cpu, within: true, cells: 2, cell_ns: 10_000_000 };
+        let task = Measurand::Hogs { policies: policies.clone(), per_cpu, within: true, cells: 2, cell_ns: 10_000_000 };
         let answer = run(&plan(task)).unwrap();
         assert_eq!(answer.hogs.iter().map(|beside| beside.policy.clone()).collect::<Vec<_>>(), policies);
         for beside in answer.hogs {
@@ -50,14 +50,14 @@ fn every_policy_moves_messages_beside_hogs() {
 
 #[test]
 fn an_unknown_policy_is_an_error_that_names_it() {
-    let task = Task::Hogs { policies: vec!["spim".to_owned()], per_cpu: 0, within: false, cells: 1, cell_ns: 1 };
+    let task = Measurand::Hogs { policies: vec!["spim".to_owned()], per_cpu: 0, within: false, cells: 1, cell_ns: 1 };
     let error = run(&plan(task)).unwrap_err().to_string();
     assert!(error.contains("spim"), "{error}");
 }
 
 #[test]
 fn a_cell_is_read_as_it_was_written() {
-    let plan = plan(Task::Size { bytes: 8, transports: Transport::ALL.to_vec(), batches: 3, batch_ns: 9 });
+    let plan = plan(Measurand::Size { bytes: 8, transports: Transport::ALL.to_vec(), batches: 3, batch_ns: 9 });
     assert_eq!(MessageCell::from_arg(&plan.to_arg()).unwrap(), plan);
     assert!(MessageCell::from_arg("{}").is_err());
 }

@@ -2,7 +2,7 @@
 //! are processes that tell each other by rank 1's standard streams where their lanes are.
 use super::ends::{Ends, OWN_LANES, measure_sizes, possible};
 use super::hogs::Hogs;
-use super::{Answer, MessageCell, PEER_VERB, Task, World, hogs, strange};
+use super::{Answer, Measurand, MessageCell, PEER_VERB, World, hogs, strange};
 use crate::Cell;
 use foregather_host::child::Child;
 use foregather_host::{affinity, clock};
@@ -36,12 +36,12 @@ pub(super) fn run(plan: &MessageCell) -> Result<Answer, Error> {
 
 impl MessageCell {
     fn hogs(&self) -> u32 {
-        if let Task::Hogs { per_cpu, .. } = self.task { 2 * per_cpu } else { 0 }
+        if let Measurand::Hogs { per_cpu, .. } = self.task { 2 * per_cpu } else { 0 }
     }
 
     /// Of the hogs that `rank` has within its process; rank 0 has those of both that are processes.
     fn hogs_of(&self, rank: u32, segment: &Arc<Segment>) -> Result<Hogs, Error> {
-        let Task::Hogs { per_cpu, within, .. } = self.task else { return Ok(Hogs::default()) };
+        let Measurand::Hogs { per_cpu, within, .. } = self.task else { return Ok(Hogs::default()) };
         let on = |rank: u32| std::iter::repeat_n(self.cpus[rank as usize], per_cpu as usize);
         match (within, rank) {
             (true, _) => Hogs::threads(segment, rank * per_cpu, on(rank)),
@@ -53,8 +53,8 @@ impl MessageCell {
     /// Lanes besides those that every rank has.
     fn ends(&self) -> u32 {
         match &self.task {
-            Task::Size { transports, .. } => transports.iter().filter(|transport| transport.is_message()).count() as u32,
-            Task::Hogs { policies, .. } => policies.len() as u32,
+            Measurand::Size { transports, .. } => transports.iter().filter(|transport| transport.is_message()).count() as u32,
+            Measurand::Hogs { policies, .. } => policies.len() as u32,
         }
     }
 
@@ -163,7 +163,7 @@ pub(super) fn rank_of<F: Fabric>(plan: &MessageCell, lanes: Vec<F>, segment: &Se
     let rank = lanes.first().map_or(0, |lane| lane.here().rank);
     let limits = lanes.first().map(|lane| lane.limits()).ok_or_else(|| strange("lanes".to_owned()))?;
     match &plan.task {
-        Task::Size { bytes, transports, batches, batch_ns } => {
+        Measurand::Size { bytes, transports, batches, batch_ns } => {
             let transports = possible(transports, *bytes, &limits);
             let settings: Vec<Settings> =
                 transports.iter().filter(|transport| transport.is_message()).map(|transport| transport.settings()).collect();
@@ -175,7 +175,7 @@ pub(super) fn rank_of<F: Fabric>(plan: &MessageCell, lanes: Vec<F>, segment: &Se
             measure_sizes(&mut ends, *bytes, (*batches, *batch_ns), &mut answer)?;
             finish(ends, &mut answer)?;
         }
-        Task::Hogs { policies, cells, cell_ns, .. } => {
+        Measurand::Hogs { policies, cells, cell_ns, .. } => {
             let costs = lanes[0].cpu().costs();
             let policy = |name: &String| Policy::parse(name, &costs).map_err(|error| strange(error.to_string()));
             let settings: Vec<Settings> = policies

@@ -33,7 +33,7 @@ const WARM_UP: u32 = 20;
 named! {
     /// What master and slave are.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum Side {
+    pub enum PartyKind {
         /// Two threads of this process.
         Threads = "thread",
         /// Two processes.
@@ -47,7 +47,7 @@ pub struct Setup {
     /// How master and slave wait.
     pub method: Method,
     /// Whether they are threads or processes.
-    pub side: Side,
+    pub side: PartyKind,
     /// The master's processor; `None` leaves the choice to the scheduler.
     pub master: Option<CpuId>,
     /// The slave's processor; likewise.
@@ -63,7 +63,7 @@ pub struct Setup {
 
 impl Setup {
     /// The paper's series with this method: 1000 round trips without a gap, in at most 2 s.
-    pub const fn new(method: Method, side: Side, master: Option<CpuId>, slave: Option<CpuId>) -> Self {
+    pub const fn new(method: Method, side: PartyKind, master: Option<CpuId>, slave: Option<CpuId>) -> Self {
         Self { method, side, master, slave, gap: Nanos::ZERO, runs: 1_000, at_most: Nanos::from_ms(2_000) }
     }
 

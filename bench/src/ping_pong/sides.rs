@@ -2,7 +2,7 @@
 //! one round trip by each kind of method, seen from both ends; the master's part, with the round trips
 //! counted in cycles; the slave's, and how a process becomes a slave.
 use super::{Means, Method};
-use super::{Setup, Side, WARM_UP, WHAT};
+use super::{PartyKind, Setup, WARM_UP, WHAT};
 use foregather_host::usage::{self, Switches};
 use foregather_host::{affinity, clock, interrupt};
 use foregather_machine::{Cause, Clock, CpuId, Error, Nanos, VALUE_MASK, WaitContext, Words, block_on};
@@ -25,16 +25,16 @@ const CPU_TIME: u32 = 3;
 const CPUS: u32 = 5;
 const HALF: u32 = 30;
 
-pub(super) struct Board {
+pub(super) struct PingPongMemory {
     segment: Arc<Segment>,
     scope: Scope,
     /// The one that the master posts and the one that the slave posts; none if the method needs none.
     semaphores: Vec<Box<dyn Semaphore>>,
 }
 
-impl Board {
+impl PingPongMemory {
     pub(super) fn new(setup: &Setup) -> Result<Self, Error> {
-        let scope = if setup.side == Side::Threads { Scope::Private } else { Scope::Shared };
+        let scope = if setup.side == PartyKind::Threads { Scope::Private } else { Scope::Shared };
         let cpus = affinity::allowed().last().map_or(1, |last| last + 1);
         let segment = Arc::new(Segment::new(CPUS + cpus, 2)?);
         let semaphores = match setup.method.means() {
@@ -56,7 +56,7 @@ impl Board {
         Ok(Self { segment, scope: Scope::Shared, semaphores })
     }
 
-    /// What [`Board::attach`] takes.
+    /// What [`PingPongMemory::attach`] takes.
     pub(super) fn number_and_names(&self) -> (RawFd, Vec<String>) {
         (self.segment.fd().as_raw_fd(), self.semaphores.iter().map(|semaphore| semaphore.name()).collect())
     }
@@ -140,7 +140,7 @@ pub(super) trait Link {
 
 /// The end of `why.rank`. No process is watched from here: the supervisor poisons the words when the partner
 /// dies.
-pub(super) fn link<'a>(method: Method, board: &'a Board, why: WaitContext) -> Box<dyn Link + 'a> {
+pub(super) fn link<'a>(method: Method, board: &'a PingPongMemory, why: WaitContext) -> Box<dyn Link + 'a> {
     match (method, method.means()) {
         (Method::OneSemaphore, _) => Box::new(HandOff { board, why }),
         (_, Means::Kernel(_)) => Box::new(Barriers { board, why }),
@@ -153,7 +153,7 @@ pub(super) fn link<'a>(method: Method, board: &'a Board, why: WaitContext) -> Bo
 
 /// Two words: the master stores its turn in one, the slave answers in the other.
 struct OnWords<'a> {
-    board: &'a Board,
+    board: &'a PingPongMemory,
     cpu: Thread,
     waiter: Waiter,
     why: WaitContext,
@@ -183,7 +183,7 @@ impl Link for OnWords<'_> {
     }
 }
 
-fn take(semaphore: &dyn Semaphore, board: &Board, why: &WaitContext) -> Result<(), Error> {
+fn take(semaphore: &dyn Semaphore, board: &PingPongMemory, why: &WaitContext) -> Result<(), Error> {
     semaphore.wait(why)?;
     board.check()
 }
@@ -191,7 +191,7 @@ fn take(semaphore: &dyn Semaphore, board: &Board, why: &WaitContext) -> Result<(
 /// Guignon's protocol for semaphores: a barrier opens the parallel section and another one closes it, and in
 /// a barrier each side posts its own semaphore and waits for the other's.
 struct Barriers<'a> {
-    board: &'a Board,
+    board: &'a PingPongMemory,
     why: WaitContext,
 }
 
@@ -223,7 +223,7 @@ impl Link for Barriers<'_> {
 
 /// Post one, wait for the other: the least that two semaphores can do.
 struct HandOff<'a> {
-    board: &'a Board,
+    board: &'a PingPongMemory,
     why: WaitContext,
 }
 
@@ -253,7 +253,7 @@ pub(super) struct Measured {
     pub(super) switches: Switches,
 }
 
-pub(super) fn master(setup: &Setup, board: &Board, link: &dyn Link) -> Result<Measured, Error> {
+pub(super) fn master(setup: &Setup, board: &PingPongMemory, link: &dyn Link) -> Result<Measured, Error> {
     let round_trip = |round| {
         let began = clock::cycles();
         link.ping(round)?;
@@ -296,7 +296,7 @@ pub const VERB: &str = "__ping-pong-slave";
 const ANYWHERE: &str = "-";
 
 /// Answers until the master says that it is over.
-pub(super) fn slave(board: &Board, link: &dyn Link) -> Result<(), Error> {
+pub(super) fn slave(board: &PingPongMemory, link: &dyn Link) -> Result<(), Error> {
     let mut cpus = BTreeMap::new();
     let (mut round, mut began) = (0u32, Nanos::ZERO);
     loop {
@@ -316,7 +316,7 @@ pub(super) fn slave(board: &Board, link: &dyn Link) -> Result<(), Error> {
 }
 
 /// Appends to a command what [`slave_main`] takes.
-pub(super) fn tell(command: &mut Command, board: &Board, method: Method, cpu: Option<CpuId>) {
+pub(super) fn tell(command: &mut Command, board: &PingPongMemory, method: Method, cpu: Option<CpuId>) {
     let (number, names) = board.number_and_names();
     let cpu = cpu.map_or(ANYWHERE.to_owned(), |cpu| cpu.to_string());
     command.args([VERB, method.name(), &number.to_string(), &cpu]).args(names);
@@ -336,7 +336,7 @@ pub fn slave_main(args: &[String]) -> Result<(), Error> {
     let args = args.strip_prefix(&[VERB.to_owned()]).unwrap_or(args);
     let [method, number, cpu, names @ ..] = args else { return Err(strange()) };
     let method = Method::parse(method)?;
-    let board = Board::attach(number.parse().map_err(|_| strange())?, method, names)?;
+    let board = PingPongMemory::attach(number.parse().map_err(|_| strange())?, method, names)?;
     // Control-C at the terminal reaches this process, too; the master then ends the game in good order.
     interrupt::install()?;
     if cpu != ANYWHERE {

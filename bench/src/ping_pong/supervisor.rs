@@ -1,8 +1,8 @@
 //! Starts master and slave, and sees to it that both come back.
-use super::sides::Board;
 use super::sides::Measured;
+use super::sides::PingPongMemory;
 use super::sides::link;
-use super::{PingPong, Setup, Side, WHAT, sides};
+use super::{PartyKind, PingPong, Setup, WHAT, sides};
 use foregather_host::{affinity, child::Child, clock};
 use foregather_machine::{Cause, Error, Nanos, WaitContext};
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ const ENDING: Nanos = Nanos::from_ms(5_000);
 const LAST_MOMENT: Nanos = Nanos::from_ms(1_000);
 
 /// Which part has ended, and how.
-enum Event {
+enum PartEnd {
     Master(Result<Measured, Error>),
     Slave(Result<(), Error>),
 }
@@ -33,12 +33,12 @@ enum Event {
 /// does. Such a partner stays asleep, and the caller gets its error all the same.
 pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: impl FnOnce(u32)) -> Result<PingPong, Error> {
     clock::init();
-    let (setup, board) = (*setup, Arc::new(Board::new(setup)?));
+    let (setup, board) = (*setup, Arc::new(PingPongMemory::new(setup)?));
     let deadline = clock::now() + setup.at_most + setup.gap + grace;
     // Started here, since the kernel kills it together with the thread that starts it.
     let child = match setup.side {
-        Side::Threads => None,
-        Side::Processes => Some(spawn(&setup, command, &board)?),
+        PartyKind::Threads => None,
+        PartyKind::Processes => Some(spawn(&setup, command, &board)?),
     };
     if let Some(child) = &child {
         started(child.id());
@@ -46,11 +46,11 @@ pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: 
     let (sender, events) = channel();
     if child.is_none() {
         let (sender, board) = (sender.clone(), board.clone());
-        thread::spawn(move || sender.send(Event::Slave(slave_thread(&setup, &board))));
+        thread::spawn(move || sender.send(PartEnd::Slave(slave_thread(&setup, &board))));
     }
     let masters_board = board.clone();
-    thread::spawn(move || sender.send(Event::Master(master_thread(&setup, &masters_board))));
-    let measured = Watch { events, board: &board, slave: child.as_ref(), deadline }.until_both_have_ended()?;
+    thread::spawn(move || sender.send(PartEnd::Master(master_thread(&setup, &masters_board))));
+    let measured = SeriesSupervisor { events, board: &board, slave: child.as_ref(), deadline }.until_both_have_ended()?;
     if let Some(child) = child {
         farewell(child)?;
     }
@@ -64,41 +64,41 @@ pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: 
     })
 }
 
-fn spawn(setup: &Setup, mut command: Command, board: &Board) -> Result<Child, Error> {
+fn spawn(setup: &Setup, mut command: Command, board: &PingPongMemory) -> Result<Child, Error> {
     sides::tell(&mut command, board, setup.method, setup.slave);
     // What it complains about the user shall see.
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Child::spawn(command, &board.descriptors())
 }
 
-fn slave_thread(setup: &Setup, board: &Board) -> Result<(), Error> {
+fn slave_thread(setup: &Setup, board: &PingPongMemory) -> Result<(), Error> {
     setup.slave.map_or(Ok(()), affinity::pin)?;
     sides::slave(board, &*link(setup.method, board, WaitContext::new(WHAT, 1).of(0)))
 }
 
-fn master_thread(setup: &Setup, board: &Board) -> Result<Measured, Error> {
+fn master_thread(setup: &Setup, board: &PingPongMemory) -> Result<Measured, Error> {
     setup.master.map_or(Ok(()), affinity::pin)?;
     sides::master(setup, board, &*link(setup.method, board, WaitContext::new(WHAT, 0).of(1)))
 }
 
 /// What the supervisor looks at.
-struct Watch<'a> {
-    events: Receiver<Event>,
-    board: &'a Arc<Board>,
+struct SeriesSupervisor<'a> {
+    events: Receiver<PartEnd>,
+    board: &'a Arc<PingPongMemory>,
     slave: Option<&'a Child>,
     deadline: Nanos,
 }
 
-impl Watch<'_> {
+impl SeriesSupervisor<'_> {
     /// Waits for the master, and for a slave that is a thread. If one fails or dies, or the time is up, ends
     /// the others' waits, and blames that.
     fn until_both_have_ended(&self) -> Result<Measured, Error> {
         let (mut measured, mut slave_ended) = (None, self.slave.is_some());
         while measured.is_none() || !slave_ended {
             match self.next()? {
-                Some(Event::Master(Ok(all))) => measured = Some(all),
-                Some(Event::Slave(Ok(()))) => slave_ended = true,
-                Some(Event::Master(Err(error)) | Event::Slave(Err(error))) => return Err(self.lost(error)),
+                Some(PartEnd::Master(Ok(all))) => measured = Some(all),
+                Some(PartEnd::Slave(Ok(()))) => slave_ended = true,
+                Some(PartEnd::Master(Err(error)) | PartEnd::Slave(Err(error))) => return Err(self.lost(error)),
                 None => self.trouble().map_or(Ok(()), |cause| Err(self.lost(cause)))?,
             }
         }
@@ -106,7 +106,7 @@ impl Watch<'_> {
     }
 
     /// The next event, if there is one soon.
-    fn next(&self) -> Result<Option<Event>, Error> {
+    fn next(&self) -> Result<Option<PartEnd>, Error> {
         match self.events.recv_timeout(LOOK_INTERVAL) {
             Ok(event) => Ok(Some(event)),
             Err(RecvTimeoutError::Timeout) => Ok(None),

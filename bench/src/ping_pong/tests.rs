@@ -29,7 +29,7 @@ fn places() -> Vec<(CpuId, CpuId)> {
 #[test]
 fn every_method_works_between_threads_and_processes_apart_and_together() {
     for method in Method::ALL {
-        for side in Side::ALL {
+        for side in PartyKind::ALL {
             for (master, slave) in places() {
                 // Two spinners on one processor need a tick per hand-over.
                 let runs = if method.spins() && master == slave { 3 } else { 100 };
@@ -50,7 +50,7 @@ fn every_method_works_between_threads_and_processes_apart_and_together() {
 fn unpinned_partners_are_seen_somewhere_and_sleep_in_the_gaps() {
     let gap = Nanos::from_us(300);
     let setup =
-        Setup { gap, runs: 20, at_most: Nanos::from_ms(30_000), ..Setup::new(Method::Futex, Side::Processes, None, None) };
+        Setup { gap, runs: 20, at_most: Nanos::from_ms(30_000), ..Setup::new(Method::Futex, PartyKind::Processes, None, None) };
     let played = run_with(&setup, this_program()).unwrap();
     for cpus in [&played.master_cpus, &played.slave_cpus] {
         assert_eq!(cpus.values().sum::<u32>(), 20);
@@ -60,7 +60,7 @@ fn unpinned_partners_are_seen_somewhere_and_sleep_in_the_gaps() {
 
 #[test]
 fn a_series_ends_when_its_time_is_up_and_says_how_far_it_came() {
-    for side in Side::ALL {
+    for side in PartyKind::ALL {
         let (runs, at_most) = (u32::MAX, Nanos::from_ms(20));
         let setup = Setup { runs, at_most, ..Setup::new(Method::OneSemaphore, side, None, None) };
         let played = run_with(&setup, this_program()).unwrap();
@@ -88,7 +88,7 @@ fn a_killed_slave_is_an_error_that_names_it() {
                 gap,
                 runs: u32::MAX,
                 at_most: Nanos::from_ms(60_000),
-                ..Setup::new(method, Side::Processes, here, there)
+                ..Setup::new(method, PartyKind::Processes, here, there)
             };
             let kill = |pid: u32| {
                 std::thread::spawn(move || {
@@ -110,7 +110,7 @@ fn send(signal: Signal, pid: u32) {
 #[test]
 fn a_stopped_slave_is_a_time_out() {
     for method in Method::ALL {
-        let setup = Setup { at_most: Nanos::from_ms(50), ..Setup::new(method, Side::Processes, None, None) };
+        let setup = Setup { at_most: Nanos::from_ms(50), ..Setup::new(method, PartyKind::Processes, None, None) };
         let end = supervisor::supervise(&setup, this_program(), Nanos::from_ms(100), |pid| send(Signal::STOP, pid));
         assert!(matches!(Error::of(&end), Some(Cause::TimedOut { rank: 0, peer: Some(1), .. })), "{method:?}: {end:?}");
     }
@@ -119,7 +119,7 @@ fn a_stopped_slave_is_a_time_out() {
 #[test]
 fn a_slave_that_is_no_slave_is_an_error() {
     for program in ["true", "/no/such/program"] {
-        let setup = Setup::new(Method::Pipe, Side::Processes, None, None);
+        let setup = Setup::new(Method::Pipe, PartyKind::Processes, None, None);
         assert!(run_with(&setup, Command::new(program)).is_err(), "{program}");
     }
     for args in [&[][..], &[VERB], &[VERB, "spin", "9999", "-"], &["spin", "0", "-"], &["teleport", "0", "-"]] {
@@ -130,7 +130,7 @@ fn a_slave_that_is_no_slave_is_an_error() {
 
 #[test]
 fn impossible_processors_and_unknown_methods_are_errors() {
-    let setup = Setup::new(Method::Spin, Side::Threads, Some(4_000), None);
+    let setup = Setup::new(Method::Spin, PartyKind::Threads, Some(4_000), None);
     assert!(run(&setup).unwrap_err().to_string().contains("processor 4000"));
     for method in Method::ALL {
         assert_eq!(Method::parse(method.name()), Ok(method));
@@ -141,7 +141,7 @@ fn impossible_processors_and_unknown_methods_are_errors() {
 /// The slave reports through words of 30 bits.
 #[test]
 fn a_long_processor_time_survives_the_report() {
-    let board = sides::Board::new(&Setup::new(Method::Spin, Side::Threads, None, None)).unwrap();
+    let board = sides::PingPongMemory::new(&Setup::new(Method::Spin, PartyKind::Threads, None, None)).unwrap();
     let report = (Nanos(u64::from(VALUE_MASK) * 1_000_003 + 17), BTreeMap::from([(0, 77)]));
     board.report(report.0, &report.1);
     assert_eq!(board.reported(), report);

@@ -110,7 +110,7 @@ impl PortProgram<Result<(), Error>> for OnlySend {
 /// For worlds where a node's system is not its program: a PROBE is answered at once although the program
 /// computes.
 pub fn a_busy_node_answers(ports: &impl Ports) {
-    let ends = ports.run(1, &[Nanos::ZERO; 2], &Busy);
+    let ends = ports.run(1, &[Nanos::ZERO; 2], &BusyReceiver);
     let done: Vec<Nanos> = ends.into_iter().map(Result::unwrap).collect();
     assert!(done[0] < BUSY && done[1] >= BUSY, "{done:?}");
 }
@@ -118,9 +118,9 @@ pub fn a_busy_node_answers(ports: &impl Ports) {
 /// Longer than any message takes.
 const BUSY: Nanos = Nanos::from_ms(1_000);
 
-struct Busy;
+struct BusyReceiver;
 
-impl PortProgram<Result<Nanos, Error>> for Busy {
+impl PortProgram<Result<Nanos, Error>> for BusyReceiver {
     async fn node<P: Port>(&self, port: &P) -> Result<Nanos, Error> {
         if port.rank() == 0 {
             send(port, 1, 0, &[1; 500], Protocol::Long).await?;

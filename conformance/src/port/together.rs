@@ -110,12 +110,12 @@ impl PortProgram<Result<(), Error>> for ShiftProgram {
 pub fn rows_shift(ports: &impl Ports, seed: u64) {
     let mut random = SplitMix(seed);
     let start: Vec<_> = (0..16).map(|_| Nanos(random.below(3 * STEP.0))).collect();
-    assert_eq!(ports.run(4, &start, &Grid), [const { Ok(()) }; 16], "beginning at {start:?}");
+    assert_eq!(ports.run(4, &start, &GridExchange), [const { Ok(()) }; 16], "beginning at {start:?}");
 }
 
-struct Grid;
+struct GridExchange;
 
-impl PortProgram<Result<(), Error>> for Grid {
+impl PortProgram<Result<(), Error>> for GridExchange {
     async fn node<P: Port>(&self, port: &P) -> Result<(), Error> {
         let mut buffer = [0; 2_000];
         for turn in 0..4 {

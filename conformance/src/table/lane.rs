@@ -28,7 +28,7 @@ impl<'t> TableLane<'t> {
         Self { chair: Chair { table, place: table.index(here) }, here }
     }
 
-    fn place(&self) -> &'t super::Place {
+    fn place(&self) -> &'t super::LaneView {
         &self.chair.table.places[self.chair.place]
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct TableFrame {
 
 /// A possible event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Next {
+enum PossibleEvent {
     TableFrame(usize, usize),
     /// A read by that lane ends.
     Read(usize),
@@ -44,7 +44,7 @@ struct Read {
 
 /// One lane, as the table sees it.
 #[derive(Default)]
-struct Place {
+struct LaneView {
     bell: Cell<u32>,
     inbox: RefCell<BTreeMap<usize, VecDeque<TableFrame>>>,
     filling: RefCell<BTreeMap<usize, Vec<u8>>>,
@@ -61,7 +61,7 @@ struct Place {
 pub struct Table {
     size: u32,
     limits: Limits,
-    places: Box<[Place]>,
+    places: Box<[LaneView]>,
     roster: Box<[WordLine<Cell<u32>>]>,
     flight: RefCell<BTreeMap<(usize, usize), VecDeque<TableFrame>>>,
     unreleased: RefCell<BTreeMap<(usize, usize), u32>>,
@@ -86,7 +86,7 @@ impl Table {
         Self {
             size,
             limits,
-            places: (0..places).map(|_| Place { until: Cell::new(u64::MAX), ..Place::default() }).collect(),
+            places: (0..places).map(|_| LaneView { until: Cell::new(u64::MAX), ..LaneView::default() }).collect(),
             roster: (0..=size).map(|_| WordLine::default()).collect(),
             flight: RefCell::default(),
             unreleased: RefCell::default(),
@@ -207,16 +207,18 @@ impl Table {
 
     /// Lets one event happen; `false` if there is none.
     fn happens(&self) -> bool {
-        let mut next: Vec<Next> = Vec::new();
+        let mut next: Vec<PossibleEvent> = Vec::new();
         let flight = self.flight.borrow();
-        next.extend(flight.iter().filter(|(_, frames)| !frames.is_empty()).map(|(&(from, to), _)| Next::TableFrame(from, to)));
+        next.extend(
+            flight.iter().filter(|(_, frames)| !frames.is_empty()).map(|(&(from, to), _)| PossibleEvent::TableFrame(from, to)),
+        );
         drop(flight);
         for (index, place) in self.places.iter().enumerate() {
             if place.read.borrow().as_ref().is_some_and(|read| read.end.is_none() && (read.helped || !self.helped)) {
-                next.push(Next::Read(index));
+                next.push(PossibleEvent::Read(index));
             }
             if place.delayed.get() {
-                next.push(Next::Delay(index));
+                next.push(PossibleEvent::Delay(index));
             }
         }
         self.now.set(self.now.get() + 1);
@@ -230,15 +232,15 @@ impl Table {
         true
     }
 
-    fn happen(&self, next: Next) {
+    fn happen(&self, next: PossibleEvent) {
         match next {
-            Next::TableFrame(from, to) => {
+            PossibleEvent::TableFrame(from, to) => {
                 let frame = self.flight.borrow_mut().get_mut(&(from, to)).and_then(VecDeque::pop_front);
                 self.places[to].inbox.borrow_mut().entry(from).or_default().extend(frame);
                 self.frames.set(self.frames.get() + 1);
                 self.ring(to);
             }
-            Next::Read(by) => {
+            PossibleEvent::Read(by) => {
                 if let Some(read) = &mut *self.places[by].read.borrow_mut() {
                     let exposed = self.exposed.borrow();
                     let bytes = exposed.get(&read.key.0).filter(|(of, bytes)| *of == read.of && bytes.len() == read.bytes);
@@ -246,7 +248,7 @@ impl Table {
                 }
                 self.ring(by);
             }
-            Next::Delay(of) => {
+            PossibleEvent::Delay(of) => {
                 self.places[of].delayed.set(false);
                 self.ring(of);
             }

@@ -28,9 +28,9 @@ pub trait ByteStore {
 }
 
 /// Bytes of this process, or of a segment that several processes map; all 0 at first. A clone shares them.
-pub struct SharedBytes(Source);
+pub struct SharedBytes(Backing);
 
-enum Source {
+enum Backing {
     Own(Arc<[AtomicU64]>),
     Shared(Arc<dyn AsRef<[AtomicU64]> + Send + Sync>),
 }
@@ -38,19 +38,19 @@ enum Source {
 impl SharedBytes {
     /// New bytes of this process: `size`, rounded up to whole words.
     pub fn own(size: usize) -> Self {
-        Self(Source::Own((0..size.div_ceil(WORD)).map(|_| AtomicU64::new(0)).collect()))
+        Self(Backing::Own((0..size.div_ceil(WORD)).map(|_| AtomicU64::new(0)).collect()))
     }
 
     /// The bytes of a segment.
     pub fn shared(segment: Arc<dyn AsRef<[AtomicU64]> + Send + Sync>) -> Self {
-        Self(Source::Shared(segment))
+        Self(Backing::Shared(segment))
     }
 
     /// All bytes as words, in the order of memory.
     pub fn words(&self) -> &[AtomicU64] {
         match &self.0 {
-            Source::Own(words) => words,
-            Source::Shared(segment) => (**segment).as_ref(),
+            Backing::Own(words) => words,
+            Backing::Shared(segment) => (**segment).as_ref(),
         }
     }
 }
@@ -58,8 +58,8 @@ impl SharedBytes {
 impl Clone for SharedBytes {
     fn clone(&self) -> Self {
         Self(match &self.0 {
-            Source::Own(words) => Source::Own(Arc::clone(words)),
-            Source::Shared(segment) => Source::Shared(Arc::clone(segment)),
+            Backing::Own(words) => Backing::Own(Arc::clone(words)),
+            Backing::Shared(segment) => Backing::Shared(Arc::clone(segment)),
         })
     }
 }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 ///
 /// A process that maps the same segment makes its own `SharedLines` over it; the words are the same.
 pub struct SharedLines<W: SharedWord> {
-    all: Source<W>,
+    all: Backing<W>,
     from: usize,
     count: usize,
 }
 
-enum Source<W: SharedWord> {
+enum Backing<W: SharedWord> {
     Own(Arc<[WordLine<W>]>),
     Shared(Arc<dyn AsRef<[WordLine<W>]> + Send + Sync>),
 }
@@ -21,7 +21,7 @@ enum Source<W: SharedWord> {
 impl<W: SharedWord> SharedLines<W> {
     /// `count` new lines of this process.
     pub fn own(count: usize) -> Self {
-        Self { all: Source::Own((0..count).map(|_| WordLine::default()).collect()), from: 0, count }
+        Self { all: Backing::Own((0..count).map(|_| WordLine::default()).collect()), from: 0, count }
     }
 }
 
@@ -29,7 +29,7 @@ impl<W: SharedWord> SharedLines<W> {
     /// All lines of a segment.
     pub fn shared(segment: Arc<dyn AsRef<[WordLine<W>]> + Send + Sync>) -> Self {
         let count = (*segment).as_ref().len();
-        Self { all: Source::Shared(segment), from: 0, count }
+        Self { all: Backing::Shared(segment), from: 0, count }
     }
 
     /// One line: cheaper than to find all of them first.
@@ -39,8 +39,8 @@ impl<W: SharedWord> SharedLines<W> {
             return None;
         }
         match &self.all {
-            Source::Own(lines) => lines.get(self.from + line),
-            Source::Shared(segment) => (**segment).as_ref().get(self.from + line),
+            Backing::Own(lines) => lines.get(self.from + line),
+            Backing::Shared(segment) => (**segment).as_ref().get(self.from + line),
         }
     }
 
@@ -62,7 +62,7 @@ impl<W: SharedWord> Clone for SharedLines<W> {
     }
 }
 
-impl<W: SharedWord> Clone for Source<W> {
+impl<W: SharedWord> Clone for Backing<W> {
     fn clone(&self) -> Self {
         match self {
             Self::Own(lines) => Self::Own(Arc::clone(lines)),
@@ -77,8 +77,8 @@ impl<W: SharedWord> Deref for SharedLines<W> {
     #[inline]
     fn deref(&self) -> &[WordLine<W>] {
         let all = match &self.all {
-            Source::Own(lines) => lines,
-            Source::Shared(segment) => (**segment).as_ref(),
+            Backing::Own(lines) => lines,
+            Backing::Shared(segment) => (**segment).as_ref(),
         };
         &all[self.from..self.from + self.count]
     }

@@ -5,7 +5,7 @@
 //! many gives the offset, half of it the bound of the error (Cristian 1989); two offsets some time apart give
 //! the drift. Then the parents tell their children what they know of rank 0, and the children put the two
 //! together (hierarchical: Hunold & Carpen-Amarie 2015).
-use crate::tree::Place;
+use crate::tree::TreePosition;
 use crate::{Protocol, receive, send};
 use foregather_machine::{Error, Nanos, Port};
 
@@ -105,7 +105,7 @@ pub async fn compare_clocks<P: Port>(port: &P, how: Comparing) -> Result<CommonC
         port.delay(how.apart).await;
         parents = compare_once(port, how).await?.with_drift_from(&parents);
     }
-    let place = Place::of(port);
+    let place = TreePosition::of(port);
     let clock = match place.parent() {
         None => parents,
         Some(parent) => {
@@ -122,7 +122,7 @@ pub async fn compare_clocks<P: Port>(port: &P, how: Comparing) -> Result<CommonC
 
 /// Compares our clock with our parent's, and lets our children compare theirs with ours.
 async fn compare_once<P: Port>(port: &P, how: Comparing) -> Result<CommonClock, Error> {
-    let place = Place::of(port);
+    let place = TreePosition::of(port);
     let clock = match place.parent() {
         None => CommonClock { since: port.now(), ..CommonClock::default() },
         Some(parent) => learn(port, parent, how).await?,

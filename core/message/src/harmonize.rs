@@ -1,5 +1,5 @@
 //! A start line for nodes without a common clock: RDS with a deadline instead of computed waits.
-use crate::tree::Place;
+use crate::tree::TreePosition;
 use crate::{CommonClock, Protocol, receive, send};
 use foregather_barrier::Punctual;
 use foregather_machine::{Cause, Error, Nanos, Port};
@@ -16,7 +16,7 @@ pub async fn harmonize<P: Port>(port: &P, clock: &CommonClock, slack: Nanos, tag
         let needs = "an end: the time in which a message reaches the last node";
         return Err(Cause::Setting { what: "the slack of a start line", needs }.into());
     }
-    let place = Place::of(port);
+    let place = TreePosition::of(port);
     for (_, dimension) in place.children().rev() {
         port.wait(dimension).await?;
     }

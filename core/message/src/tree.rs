@@ -5,13 +5,13 @@ use foregather_machine::{Member, Rank};
 /// A node's place in the tree of a root: as in that of rank 0, with all ranks counted from the root on, round
 /// the end.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct TreePosition {
     relative: u32,
     size: u32,
     root: Rank,
 }
 
-impl Place {
+impl TreePosition {
     pub(crate) fn of(member: &impl Member) -> Self {
         Self::rooted(member, 0)
     }

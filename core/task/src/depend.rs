@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// How a task uses what lies at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum DependenceType {
     /// It reads.
     In,
     /// It writes, or it excludes others.
@@ -23,19 +23,19 @@ pub struct Depend {
     /// The address.
     pub address: usize,
     /// The use.
-    pub access: Access,
+    pub access: DependenceType,
 }
 
 /// The siblings at one address: the last group, and the one that it comes after.
-struct Siblings<T> {
-    access: Access,
+struct LastGroups<T> {
+    access: DependenceType,
     last: Vec<T>,
     before: Vec<T>,
 }
 
 /// The children of one task by the addresses that they name.
 pub struct Dependences<T> {
-    at: BTreeMap<usize, Siblings<T>>,
+    at: BTreeMap<usize, LastGroups<T>>,
     /// The last child that has named all memory.
     all: Option<T>,
     /// Addresses from which on those without a living child are dropped.
@@ -63,7 +63,7 @@ impl<T: Clone> Dependences<T> {
         let mut first = Vec::new();
         for &Depend { address, access } in uses {
             let all = &self.all;
-            let siblings = self.at.entry(address).or_insert_with(|| Siblings::after(all.iter().cloned().collect()));
+            let siblings = self.at.entry(address).or_insert_with(|| LastGroups::after(all.iter().cloned().collect()));
             siblings.add(task, access, &is_over);
             first.extend(siblings.before.iter().cloned());
         }
@@ -82,13 +82,13 @@ impl<T: Clone> Dependences<T> {
     }
 }
 
-impl<T: Clone> Siblings<T> {
+impl<T: Clone> LastGroups<T> {
     fn after(last: Vec<T>) -> Self {
-        Self { access: Access::Out, last, before: Vec::new() }
+        Self { access: DependenceType::Out, last, before: Vec::new() }
     }
 
-    fn add(&mut self, task: &T, access: Access, is_over: impl Fn(&T) -> bool) {
-        if access == Access::Out || access != self.access {
+    fn add(&mut self, task: &T, access: DependenceType, is_over: impl Fn(&T) -> bool) {
+        if access == DependenceType::Out || access != self.access {
             self.access = access;
             core::mem::swap(&mut self.before, &mut self.last);
             self.last.clear();
@@ -109,7 +109,7 @@ fn merged(uses: &[Depend]) -> Vec<Depend> {
     uses.dedup_by(|later, first| {
         let same = later.address == first.address;
         if same && later.access != first.access {
-            first.access = Access::Out;
+            first.access = DependenceType::Out;
         }
         same
     });
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use foregather_machine::SplitMix;
 
-    fn uses(uses: &[(usize, Access)]) -> Vec<Depend> {
+    fn uses(uses: &[(usize, DependenceType)]) -> Vec<Depend> {
         uses.iter().map(|&(address, access)| Depend { address, access }).collect()
     }
 
@@ -133,9 +133,9 @@ mod tests {
 
     #[test]
     fn readers_come_after_the_writer_and_before_the_next() {
-        use Access::*;
+        use DependenceType::*;
         let mut children = Dependences::default();
-        let mut next = |task, of: &[(usize, Access)]| sorted(children.add(&task, &uses(of), |_| false));
+        let mut next = |task, of: &[(usize, DependenceType)]| sorted(children.add(&task, &uses(of), |_| false));
         assert_eq!(next(0, &[(8, Out)]), [0_u32; 0]);
         assert_eq!(next(1, &[(8, In)]), [0]);
         assert_eq!(next(2, &[(8, In), (16, Out)]), [0]);
@@ -151,7 +151,7 @@ mod tests {
     fn what_is_over_is_forgotten() {
         let mut children = Dependences::default();
         for task in 0..100_000_u32 {
-            let of = uses(&[(8, Access::In), (16 * (task as usize + 1), Access::Out)]);
+            let of = uses(&[(8, DependenceType::In), (16 * (task as usize + 1), DependenceType::Out)]);
             assert_eq!(children.add(&task, &of, |_| true), [0_u32; 0]);
             assert!(children.at.len() <= CROWDED && children.at.values().all(|siblings| siblings.last.len() <= CROWDED));
         }
@@ -167,7 +167,7 @@ mod tests {
 
     /// Returns whether two siblings must not run at the same time.
     fn conflict(one: &[Depend], other: &[Depend]) -> bool {
-        let may_overlap = |a: &Depend, b: &Depend| a.access == b.access && a.access != Access::Out;
+        let may_overlap = |a: &Depend, b: &Depend| a.access == b.access && a.access != DependenceType::Out;
         let is_all = |depend: &Depend| depend.address == 0;
         one.iter().chain(other).any(is_all)
             || one.iter().any(|a| other.iter().any(|b| a.address == b.address && !may_overlap(a, b)))
@@ -175,9 +175,11 @@ mod tests {
 
     fn drawn(random: &mut SplitMix) -> Vec<Depend> {
         if random.below(500) == 0 {
-            return uses(&[(0, Access::Out)]);
+            return uses(&[(0, DependenceType::Out)]);
         }
-        let access = |random: &mut SplitMix| [Access::In, Access::In, Access::Out, Access::InOutSet][random.below(4) as usize];
+        let access = |random: &mut SplitMix| {
+            [DependenceType::In, DependenceType::In, DependenceType::Out, DependenceType::InOutSet][random.below(4) as usize]
+        };
         merged(
             &(0..1 + random.below(4))
                 .map(|_| Depend { address: 8 + random.below(300) as usize, access: access(random) })

@@ -17,7 +17,7 @@ mod group;
 mod ready;
 mod task;
 
-pub use depend::{Access, Depend, Dependences};
+pub use depend::{Depend, DependenceType, Dependences};
 pub use group::{GroupOf, Reductions, TaskGroup};
 pub use ready::{TaskScope, TaskTeam};
 pub use task::{TeamTask, Traits, WAKE_WEIGHT};

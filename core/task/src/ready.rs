@@ -1,6 +1,6 @@
 //! The tasks of a team's region that may run, and how members find them.
 use crate::group::TaskGroup;
-use crate::task::{Left, TeamTask, WAKE_WEIGHT, decrement_is_zero};
+use crate::task::{CompletedTask, TeamTask, WAKE_WEIGHT, decrement_is_zero};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use foregather_barrier::{BarrierMember, ForkJoin, Group};
 use foregather_machine::{CachePadded, Cause, Cpu, Error, Nanos, Rank, WaitContext, reached};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Tasks in the order in which they came.
-type Tasks<C, B> = VecDeque<Arc<TeamTask<C, B>>>;
+type TaskQueue<C, B> = VecDeque<Arc<TeamTask<C, B>>>;
 
 /// Tasks in the order in which they came, each with what it weighs there.
 type Weighed<C, B> = VecDeque<(Arc<TeamTask<C, B>>, u32)>;
@@ -25,7 +25,7 @@ const MOST_PATIENCE: Nanos = Nanos::from_ms(64);
 pub struct TaskTeam<C: Cpu, B> {
     queues: Box<[CachePadded<ReadyQueue<C, B>>]>,
     /// Tasks with a priority, by priority.
-    urgent: Mutex<BTreeMap<u32, Tasks<C, B>>>,
+    urgent: Mutex<BTreeMap<u32, TaskQueue<C, B>>>,
     /// How many those are.
     urgent_count: CachePadded<C::Word>,
     /// Members that have made tasks which are not complete, whether those may run or not: the open work of a
@@ -241,7 +241,7 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         task: &TeamTask<C, B>,
         scope: Option<&TaskScope<'_, C, B>>,
     ) -> Option<Arc<TeamTask<C, B>>> {
-        let Left { parent, after } = task.end()?;
+        let CompletedTask { parent, after } = task.end()?;
         let (mut mine, mut rings) = (None, false);
         for next in after {
             if next.one_less_before(cpu) {

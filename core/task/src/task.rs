@@ -65,7 +65,7 @@ struct TaskState<C: Words, B> {
 }
 
 /// What a task leaves behind when it is complete.
-pub(crate) struct Left<C: Words, B> {
+pub(crate) struct CompletedTask<C: Words, B> {
     pub(crate) parent: Option<Arc<TeamTask<C, B>>>,
     pub(crate) after: Vec<Arc<TeamTask<C, B>>>,
 }
@@ -164,7 +164,7 @@ impl<C: Words, B> TeamTask<C, B> {
     }
 
     /// Its body has ended, or its event was fulfilled. Returns what it leaves behind if it is complete now.
-    pub(crate) fn end(&self) -> Option<Left<C, B>> {
+    pub(crate) fn end(&self) -> Option<CompletedTask<C, B>> {
         let mut state = self.state();
         // A second fulfilment of one event is the program's mistake; the task is complete once all the same.
         state.open_ends = state.open_ends.saturating_sub(1);
@@ -173,7 +173,7 @@ impl<C: Words, B> TeamTask<C, B> {
         }
         state.is_complete = true;
         let (children, after) = (state.children.take(), core::mem::take(&mut state.after));
-        let left = Left { parent: state.parent.take(), after };
+        let left = CompletedTask { parent: state.parent.take(), after };
         drop(state);
         drop(children);
         Some(left)

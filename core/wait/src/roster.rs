@@ -105,9 +105,9 @@ impl<'t, C: Cpu> Roster<'t, C> {
 
     /// Takes the right to move, which only one member can hold at a time. Dropping the returned value
     /// releases it.
-    pub(crate) fn begin_move<'c>(self, cpu: &'c C) -> Option<Turn<'t, 'c, C>> {
+    pub(crate) fn begin_move<'c>(self, cpu: &'c C) -> Option<MoveGuard<'t, 'c, C>> {
         let word = &self.lines[0][0];
-        (cpu.fetch_add(word, 1) == 0).then(|| Turn { word, cpu })
+        (cpu.fetch_add(word, 1) == 0).then(|| MoveGuard { word, cpu })
     }
 
     /// Returns where this member may be moved, if the team has no more members than processors. In a larger
@@ -154,12 +154,12 @@ pub(crate) fn crowds(size: u32, beyond: CpuId, cpu_of: impl Fn(Rank) -> Option<C
 }
 
 /// The right to move. It is released on drop, so a wait that is dropped during a move releases it, too.
-pub(crate) struct Turn<'t, 'c, C: Cpu> {
+pub(crate) struct MoveGuard<'t, 'c, C: Cpu> {
     word: &'t C::Word,
     cpu: &'c C,
 }
 
-impl<C: Cpu> Drop for Turn<'_, '_, C> {
+impl<C: Cpu> Drop for MoveGuard<'_, '_, C> {
     fn drop(&mut self) {
         self.cpu.store(self.word, 0);
     }

@@ -1,5 +1,5 @@
 //! The members that a thread waits for, and what the thread can find out about them during the wait.
-use crate::roster::{Roster, Turn};
+use crate::roster::{MoveGuard, Roster};
 use crate::{Surroundings, WaitTarget};
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Cpu, CpuId, Nanos, Placement, Rank, ThreadId, VALUE_MASK};
@@ -51,7 +51,7 @@ pub(crate) struct Around<'w, C: Cpu> {
     pub(crate) whom: WaitFor<'w, C>,
     /// The processor that this member last published.
     pub(crate) published: &'w Cell<Option<CpuId>>,
-    pub(crate) turn: RefCell<Option<Turn<'w, 'w, C>>>,
+    pub(crate) turn: RefCell<Option<MoveGuard<'w, 'w, C>>>,
 }
 
 /// The members that have not arrived as often as this one.

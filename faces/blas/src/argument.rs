@@ -11,7 +11,7 @@ pub(crate) struct Fortran<I>(PhantomData<I>);
 pub(crate) struct C<I>(PhantomData<I>);
 
 /// A kind of argument, as the face `F` passes it.
-pub(crate) trait Argument<F> {
+pub(crate) trait ArgumentKind<F> {
     /// What the caller passes.
     type Raw;
     /// What it means.
@@ -105,7 +105,7 @@ letter!(Uplo: Upper = b'U' 121, Lower = b'L' 122);
 letter!(Diag: Stored = b'N' 131, Unit = b'U' 132);
 letter!(Side: Left = b'L' 141, Right = b'R' 142);
 
-impl<O: Letter, I> Argument<Fortran<I>> for OptionArg<O> {
+impl<O: Letter, I> ArgumentKind<Fortran<I>> for OptionArg<O> {
     type Raw = *const u8;
     type Value = Option<O>;
     unsafe fn value(raw: *const u8) -> Option<O> {
@@ -114,7 +114,7 @@ impl<O: Letter, I> Argument<Fortran<I>> for OptionArg<O> {
     }
 }
 
-impl<O: Letter, I> Argument<C<I>> for OptionArg<O> {
+impl<O: Letter, I> ArgumentKind<C<I>> for OptionArg<O> {
     type Raw = c_int;
     type Value = Option<O>;
     unsafe fn value(raw: c_int) -> Option<O> {
@@ -122,7 +122,7 @@ impl<O: Letter, I> Argument<C<I>> for OptionArg<O> {
     }
 }
 
-impl<I: Integer> Argument<Fortran<I>> for Int {
+impl<I: Integer> ArgumentKind<Fortran<I>> for Int {
     type Raw = *const I;
     type Value = isize;
     unsafe fn value(raw: *const I) -> isize {
@@ -131,7 +131,7 @@ impl<I: Integer> Argument<Fortran<I>> for Int {
     }
 }
 
-impl<I: Integer> Argument<Fortran<I>> for Ints {
+impl<I: Integer> ArgumentKind<Fortran<I>> for Ints {
     type Raw = *mut I;
     type Value = *mut I;
     unsafe fn value(raw: *mut I) -> *mut I {
@@ -139,7 +139,7 @@ impl<I: Integer> Argument<Fortran<I>> for Ints {
     }
 }
 
-impl<I: Integer> Argument<C<I>> for Int {
+impl<I: Integer> ArgumentKind<C<I>> for Int {
     type Raw = I;
     type Value = isize;
     unsafe fn value(raw: I) -> isize {
@@ -147,7 +147,7 @@ impl<I: Integer> Argument<C<I>> for Int {
     }
 }
 
-impl<T: Copy, I> Argument<Fortran<I>> for By<T> {
+impl<T: Copy, I> ArgumentKind<Fortran<I>> for By<T> {
     type Raw = *const T;
     type Value = T;
     unsafe fn value(raw: *const T) -> T {
@@ -158,7 +158,7 @@ impl<T: Copy, I> Argument<Fortran<I>> for By<T> {
 
 macro_rules! by_value {
     ($($real:ty)*) => { $(
-        impl<I> Argument<C<I>> for By<$real> {
+        impl<I> ArgumentKind<C<I>> for By<$real> {
             type Raw = $real;
             type Value = $real;
             unsafe fn value(raw: $real) -> $real {
@@ -171,7 +171,7 @@ by_value!(f32 f64);
 
 macro_rules! by_reference {
     ($($complex:ty)*) => { $(
-        impl<I> Argument<C<I>> for By<$complex> {
+        impl<I> ArgumentKind<C<I>> for By<$complex> {
             type Raw = *const $complex;
             type Value = $complex;
             unsafe fn value(raw: *const $complex) -> $complex {
@@ -185,7 +185,7 @@ by_reference!(c32 c64);
 
 macro_rules! as_it_is {
     ($($pointer:ty)*) => { $(
-        impl<T, F> Argument<F> for $pointer {
+        impl<T, F> ArgumentKind<F> for $pointer {
             type Raw = Self;
             type Value = Self;
             unsafe fn value(raw: Self) -> Self {

@@ -71,17 +71,17 @@ macro_rules! symbol {
             #[allow(dead_code, reason = "not every routine has real arguments")]
             type R = <T as foregather_blas::Scalar>::Real;
             type F = $face<$int>;
-            static COUNTER: trace::Counter = trace::Counter::new(concat!($before, stringify!($name), $after));
+            static COUNTER: trace::SymbolCount = trace::SymbolCount::new(concat!($before, stringify!($name), $after));
             #[unsafe(export_name = concat!($before, stringify!($name), $after))]
             unsafe extern "C" fn call(
                 $($order: std::ffi::c_int,)?
-                $($argument: <$kind as Argument<F>>::Raw),*
+                $($argument: <$kind as ArgumentKind<F>>::Raw),*
             ) -> <$result as ReturnKind<F>>::Raw {
                 COUNTER.note();
                 let site = $crate::export::site!($face $int, $name $($order)?);
                 // SAFETY: the caller passes these arguments by the standard's rules, which are the contract
                 // of `value` and of the shape.
-                <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
+                <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as ArgumentKind<F>>::value($argument)),*) })
             }
         };
     };
@@ -90,13 +90,13 @@ macro_rules! symbol {
 /// Where a call comes from. An order that there is none of ends it.
 macro_rules! site {
     (Fortran $int:ident, $name:ident) => {
-        Site::fortran(stringify!($name), size_of::<$int>())
+        CallSite::fortran(stringify!($name), size_of::<$int>())
     };
     (C $int:ident, $name:ident) => {
-        Site::c(concat!("cblas_", stringify!($name), "\0"))
+        CallSite::c(concat!("cblas_", stringify!($name), "\0"))
     };
     (C $int:ident, $name:ident $order:ident) => {
-        match Site::ordered(concat!("cblas_", stringify!($name), "\0"), Letter::of_code($order)) {
+        match CallSite::ordered(concat!("cblas_", stringify!($name), "\0"), Letter::of_code($order)) {
             Some(site) => site,
             None => return,
         }

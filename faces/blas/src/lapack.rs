@@ -2,7 +2,7 @@
 //! argument, or the step from 1 at which the factorisation failed.
 use crate::argument::Integer;
 use crate::level2::matrix_mut;
-use crate::site::{Site, sound};
+use crate::site::{CallSite, sound};
 use foregather_blas::{Error, Lu, MatrixMut, Real, Scalar, Uplo};
 
 /// The columns of a block in the reference LAPACK. A workspace query answers by it: programs allocate a
@@ -13,7 +13,7 @@ const REFERENCE_BLOCK: isize = 32;
 ///
 /// # Safety
 /// `info` can be written.
-unsafe fn check<I: Integer>(at: Site, wrong: &[(u32, bool)], info: *mut I) -> Option<()> {
+unsafe fn check<I: Integer>(at: CallSite, wrong: &[(u32, bool)], info: *mut I) -> Option<()> {
     let first = wrong.iter().find(|(_, wrong)| *wrong).map_or(0, |(position, _)| *position);
     // SAFETY: by this function's contract.
     unsafe { *info = I::wrong(first) };
@@ -22,7 +22,7 @@ unsafe fn check<I: Integer>(at: Site, wrong: &[(u32, bool)], info: *mut I) -> Op
 
 /// `?getrf`.
 pub(crate) unsafe fn getrf<T: Scalar, I: Integer>(
-    at: Site,
+    at: CallSite,
     routine: impl FnOnce(MatrixMut<'_, T>) -> Lu,
     m: isize,
     n: isize,
@@ -50,7 +50,7 @@ pub(crate) unsafe fn getrf<T: Scalar, I: Integer>(
 
 /// `?potrf`.
 pub(crate) unsafe fn potrf<T: Scalar, I: Integer>(
-    at: Site,
+    at: CallSite,
     routine: impl FnOnce(Uplo, MatrixMut<'_, T>) -> Result<Option<usize>, Error>,
     uplo: Option<Uplo>,
     n: isize,
@@ -72,7 +72,7 @@ pub(crate) unsafe fn potrf<T: Scalar, I: Integer>(
 
 /// `?geqrf`. Of `work` only the first element is used: what the reference would like to have there.
 pub(crate) unsafe fn geqrf<T: Scalar, I: Integer>(
-    at: Site,
+    at: CallSite,
     routine: impl FnOnce(MatrixMut<'_, T>, &mut [T]) -> Result<(), Error>,
     m: isize,
     n: isize,

@@ -1,7 +1,7 @@
 //! The shapes of level 1: how its routines use their arguments. Nothing is an error here; by the standard
 //! these routines do nothing if there are no elements, and some of them if the increment is not positive.
 use crate::shape::shapes;
-use crate::site::{Site, sound};
+use crate::site::{CallSite, sound};
 use foregather_blas::{Error, Real, Scalar, Vector, VectorMut};
 
 type Done = Result<(), Error>;
@@ -51,7 +51,7 @@ shapes! { _at:
 
 /// `?scal`, `csscal`, `zdscal`. The standard wants a positive increment.
 pub(crate) unsafe fn scal<S, T: Scalar>(
-    _: Site,
+    _: CallSite,
     routine: impl FnOnce(S, VectorMut<'_, T>),
     n: isize,
     alpha: S,
@@ -67,7 +67,7 @@ pub(crate) unsafe fn scal<S, T: Scalar>(
 
 /// `?rotg`: the rotation goes where the caller wants it.
 pub(crate) unsafe fn rotg<T: Scalar>(
-    _: Site,
+    _: CallSite,
     routine: impl FnOnce(&mut T, &mut T) -> (T::Real, T),
     a: *mut T,
     b: *mut T,
@@ -89,7 +89,7 @@ pub(crate) unsafe fn rotg<T: Scalar>(
 
 /// `?rotm`.
 pub(crate) unsafe fn rotm<R: Real>(
-    _: Site,
+    _: CallSite,
     routine: impl FnOnce(VectorMut<'_, R>, VectorMut<'_, R>, &[R; 5]) -> Done,
     n: isize,
     x: *mut R,
@@ -112,7 +112,7 @@ pub(crate) unsafe fn rotm<R: Real>(
 
 /// `?rotmg`.
 pub(crate) unsafe fn rotmg<R: Real>(
-    _: Site,
+    _: CallSite,
     routine: impl FnOnce(&mut R, &mut R, &mut R, R) -> [R; 5],
     d1: *mut R,
     d2: *mut R,
@@ -149,7 +149,7 @@ fn given<R: Real>(flag: R) -> &'static [usize] {
 /// `?dot`, `?dotu`, `?dotc`, `dsdot`.
 #[inline(always)]
 pub(crate) unsafe fn dot<T: Scalar, V: Scalar>(
-    _: Site,
+    _: CallSite,
     routine: impl FnOnce(Vector<'_, T>, Vector<'_, T>) -> Result<V, Error>,
     n: isize,
     x: *const T,
@@ -163,7 +163,7 @@ pub(crate) unsafe fn dot<T: Scalar, V: Scalar>(
 
 /// `cblas_?dotu_sub`, `cblas_?dotc_sub`: named when C had no complex type to return.
 pub(crate) unsafe fn dot_into<T: Scalar>(
-    at: Site,
+    at: CallSite,
     routine: impl FnOnce(Vector<'_, T>, Vector<'_, T>) -> Result<T, Error>,
     n: isize,
     x: *const T,
@@ -179,7 +179,7 @@ pub(crate) unsafe fn dot_into<T: Scalar>(
 
 /// `sdsdot`.
 pub(crate) unsafe fn dot_plus<T: Scalar>(
-    _: Site,
+    _: CallSite,
     routine: impl FnOnce(T, Vector<'_, T>, Vector<'_, T>) -> Result<T, Error>,
     n: isize,
     b: T,
@@ -194,7 +194,7 @@ pub(crate) unsafe fn dot_plus<T: Scalar>(
 
 /// `?nrm2`: any increment, by the newer definition.
 pub(crate) unsafe fn nrm2<T: Scalar>(
-    _: Site,
+    _: CallSite,
     routine: impl FnOnce(Vector<'_, T>) -> T::Real,
     n: isize,
     x: *const T,
@@ -206,7 +206,7 @@ pub(crate) unsafe fn nrm2<T: Scalar>(
 
 /// `?asum`. The standard wants a positive increment.
 pub(crate) unsafe fn asum<T: Scalar>(
-    _: Site,
+    _: CallSite,
     routine: impl FnOnce(Vector<'_, T>) -> T::Real,
     n: isize,
     x: *const T,
@@ -219,7 +219,7 @@ pub(crate) unsafe fn asum<T: Scalar>(
 
 /// `i?amax`. The standard wants a positive increment.
 pub(crate) unsafe fn iamax<T: Scalar>(
-    _: Site,
+    _: CallSite,
     routine: impl FnOnce(Vector<'_, T>) -> Option<usize>,
     n: isize,
     x: *const T,
@@ -231,6 +231,6 @@ pub(crate) unsafe fn iamax<T: Scalar>(
 }
 
 /// `scabs1`, `dcabs1`: the size of one number.
-pub(crate) unsafe fn cabs1<T: Scalar>(_: Site, routine: impl FnOnce(T) -> T::Real, z: T) -> T::Real {
+pub(crate) unsafe fn cabs1<T: Scalar>(_: CallSite, routine: impl FnOnce(T) -> T::Real, z: T) -> T::Real {
     routine(z)
 }

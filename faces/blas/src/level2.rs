@@ -2,7 +2,7 @@
 //! list; then views of the caller's memory go to the routine. Nothing happens for matrices without elements.
 use crate::level1::{input, output};
 use crate::shape::shapes;
-use crate::site::{Site, sound};
+use crate::site::{CallSite, sound};
 use foregather_blas::{
     Band, Diag, Error, Matrix, MatrixMut, Order, Scalar, Trans, Triangle, TriangleMut, Uplo, Vector, VectorMut,
 };
@@ -131,7 +131,7 @@ shapes! { at:
 ///
 /// # Safety
 /// All elements can be read for `'a` and are not written; sizes and leading dimension have been checked.
-pub(crate) unsafe fn matrix<'a, T: Scalar>(at: Site, a: *const T, m: isize, n: isize, lda: isize) -> Matrix<'a, T> {
+pub(crate) unsafe fn matrix<'a, T: Scalar>(at: CallSite, a: *const T, m: isize, n: isize, lda: isize) -> Matrix<'a, T> {
     // SAFETY: by this function's contract all elements can be read for `'a` and are not written.
     unsafe { Matrix::from_raw(at.order(), a, m.unsigned_abs(), n.unsigned_abs(), lda.unsigned_abs()) }
 }
@@ -141,7 +141,7 @@ pub(crate) unsafe fn matrix<'a, T: Scalar>(at: Site, a: *const T, m: isize, n: i
 /// # Safety
 /// All elements can be read and written for `'a`, and only through it; sizes and leading dimension have been
 /// checked.
-pub(crate) unsafe fn matrix_mut<'a, T: Scalar>(at: Site, a: *mut T, m: isize, n: isize, lda: isize) -> MatrixMut<'a, T> {
+pub(crate) unsafe fn matrix_mut<'a, T: Scalar>(at: CallSite, a: *mut T, m: isize, n: isize, lda: isize) -> MatrixMut<'a, T> {
     // SAFETY: by this function's contract all elements can be read and written for `'a`, and only through it.
     unsafe { MatrixMut::from_raw(at.order(), a, m.unsigned_abs(), n.unsigned_abs(), lda.unsigned_abs()) }
 }
@@ -150,7 +150,7 @@ pub(crate) unsafe fn matrix_mut<'a, T: Scalar>(at: Site, a: *mut T, m: isize, n:
 ///
 /// # Safety
 /// As [`matrix`].
-unsafe fn full<'a, T: Scalar>(at: Site, uplo: Uplo, a: *const T, n: isize, lda: isize) -> Triangle<'a, T> {
+unsafe fn full<'a, T: Scalar>(at: CallSite, uplo: Uplo, a: *const T, n: isize, lda: isize) -> Triangle<'a, T> {
     // SAFETY: this function's contract is that of `matrix`.
     sound(Triangle::full(uplo, unsafe { matrix(at, a, n, n, lda) }))
 }
@@ -159,7 +159,7 @@ unsafe fn full<'a, T: Scalar>(at: Site, uplo: Uplo, a: *const T, n: isize, lda: 
 ///
 /// # Safety
 /// As [`matrix_mut`].
-unsafe fn full_mut<'a, T: Scalar>(at: Site, uplo: Uplo, a: *mut T, n: isize, lda: isize) -> TriangleMut<'a, T> {
+unsafe fn full_mut<'a, T: Scalar>(at: CallSite, uplo: Uplo, a: *mut T, n: isize, lda: isize) -> TriangleMut<'a, T> {
     // SAFETY: this function's contract is that of `matrix_mut`.
     sound(TriangleMut::full(uplo, unsafe { matrix_mut(at, a, n, n, lda) }))
 }
@@ -168,7 +168,7 @@ unsafe fn full_mut<'a, T: Scalar>(at: Site, uplo: Uplo, a: *mut T, n: isize, lda
 ///
 /// # Safety
 /// As [`matrix`], for `n` lines of which the last may end with the band. There is one line at least.
-unsafe fn banded<'a, T: Scalar>(at: Site, uplo: Uplo, a: *const T, n: isize, k: isize, lda: isize) -> Triangle<'a, T> {
+unsafe fn banded<'a, T: Scalar>(at: CallSite, uplo: Uplo, a: *const T, n: isize, k: isize, lda: isize) -> Triangle<'a, T> {
     // SAFETY: by this function's contract the lines are readable, the last one up to the end of the band.
     let elements = unsafe { input(a, (n - 1) * lda + k + 1, 1) };
     sound(Triangle::band(at.order(), uplo, elements, n.unsigned_abs(), k.unsigned_abs(), lda.unsigned_abs()))
@@ -178,7 +178,7 @@ unsafe fn banded<'a, T: Scalar>(at: Site, uplo: Uplo, a: *const T, n: isize, k: 
 ///
 /// # Safety
 /// `n * (n + 1) / 2` elements can be read for `'a` and are not written.
-unsafe fn packed<'a, T: Scalar>(at: Site, uplo: Uplo, a: *const T, n: isize) -> Triangle<'a, T> {
+unsafe fn packed<'a, T: Scalar>(at: CallSite, uplo: Uplo, a: *const T, n: isize) -> Triangle<'a, T> {
     // SAFETY: by this function's contract these elements can be read for `'a` and are not written.
     sound(Triangle::packed(at.order(), uplo, unsafe { input(a, n * (n + 1) / 2, 1) }, n.unsigned_abs()))
 }
@@ -187,7 +187,7 @@ unsafe fn packed<'a, T: Scalar>(at: Site, uplo: Uplo, a: *const T, n: isize) -> 
 ///
 /// # Safety
 /// `n * (n + 1) / 2` elements can be read and written for `'a`, and only through it.
-unsafe fn packed_mut<'a, T: Scalar>(at: Site, uplo: Uplo, a: *mut T, n: isize) -> TriangleMut<'a, T> {
+unsafe fn packed_mut<'a, T: Scalar>(at: CallSite, uplo: Uplo, a: *mut T, n: isize) -> TriangleMut<'a, T> {
     // SAFETY: by this function's contract these elements can be read and written for `'a`, and only through
     // it.
     sound(TriangleMut::packed(at.order(), uplo, unsafe { output(a, n * (n + 1) / 2, 1) }, n.unsigned_abs()))

@@ -1,7 +1,7 @@
 //! The shapes of level 3, like those of level 2.
 use crate::level2::{matrix, matrix_mut};
 use crate::shape::shapes;
-use crate::site::{Site, sound};
+use crate::site::{CallSite, sound};
 use foregather_blas::{Diag, Error, Matrix, MatrixMut, Order, Scalar, Side, Trans, Uplo};
 
 /// Rows and columns of a matrix that enters a product with `rows` and `cols`.
@@ -17,13 +17,13 @@ fn with_empty_sums<T: Scalar>(alpha: T, beta: T) -> T {
 }
 
 /// The options of symmetric rank updates: complex matrices are not conjugated.
-fn symmetric_options<T: Scalar>(at: Site, uplo: Option<Uplo>, trans: Option<Trans>) -> Option<(Uplo, Trans)> {
+fn symmetric_options<T: Scalar>(at: CallSite, uplo: Option<Uplo>, trans: Option<Trans>) -> Option<(Uplo, Trans)> {
     let trans = trans.filter(|trans| *trans != Trans::Conj || !T::COMPLEX);
     Some((at.choice(1, uplo)?, at.choice(2, trans)?))
 }
 
 /// The options of Hermitian rank updates: matrices are conjugated if they are transposed.
-fn hermitian_options(at: Site, uplo: Option<Uplo>, trans: Option<Trans>) -> Option<(Uplo, Trans)> {
+fn hermitian_options(at: CallSite, uplo: Option<Uplo>, trans: Option<Trans>) -> Option<(Uplo, Trans)> {
     Some((at.choice(1, uplo)?, at.choice(2, trans.filter(|trans| *trans != Trans::Yes))?))
 }
 

@@ -3,7 +3,7 @@
 //!
 //! `shapes! { at: NAME<T>(ARGUMENT: KIND, ...) for (VIEW, ...) { CHECKS } (VALUE, ...); ... }` makes
 //! functions that do the checks, which return where there is nothing to do, and then call the routine, which
-//! takes the views, with the values. `at` is the call's [`Site`](crate::site::Site).
+//! takes the views, with the values. `at` is the call's [`CallSite`](crate::site::Site).
 
 /// The shapes of a level.
 macro_rules! shapes {
@@ -14,7 +14,7 @@ macro_rules! shapes {
     )*) => { $(
         $(#[$more])*
         pub(crate) unsafe fn $name<$($number: Scalar),+>(
-            $at: Site,
+            $at: CallSite,
             routine: impl FnOnce($($view),*) -> Result<(), Error>,
             $($argument: $kind),*
         ) -> Option<()> {

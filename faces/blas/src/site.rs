@@ -4,7 +4,7 @@ use foregather_blas::{Error, Order};
 
 /// A call of one of this library's symbols.
 #[derive(Clone, Copy)]
-pub(crate) struct Site {
+pub(crate) struct CallSite {
     face: Face,
     order: Order,
 }
@@ -20,7 +20,7 @@ enum Face {
     C(&'static str, u32),
 }
 
-impl Site {
+impl CallSite {
     /// A Fortran symbol.
     pub(crate) const fn fortran(name: &'static str, int_bytes: usize) -> Self {
         let face = if int_bytes == 8 { Face::FortranWide(name) } else { Face::Fortran(name) };

@@ -12,17 +12,17 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// A symbol, and how often it was called: one for each, where it is defined.
-pub(crate) struct Counter {
+pub(crate) struct SymbolCount {
     symbol: &'static str,
     calls: AtomicU64,
     /// The symbol whose first call came before this one's.
-    next: AtomicPtr<Counter>,
+    next: AtomicPtr<SymbolCount>,
 }
 
 /// The symbol whose first call came last: the head of the list. Symbols are added and never taken off.
-static CALLED: AtomicPtr<Counter> = AtomicPtr::new(ptr::null_mut());
+static CALLED: AtomicPtr<SymbolCount> = AtomicPtr::new(ptr::null_mut());
 
-impl Counter {
+impl SymbolCount {
     /// The counter of that symbol.
     pub(crate) const fn new(symbol: &'static str) -> Self {
         Self { symbol, calls: AtomicU64::new(0), next: AtomicPtr::new(ptr::null_mut()) }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn every_call_is_counted_whoever_makes_it_and_every_symbol_is_listed_once() {
-        static COUNTERS: [Counter; 3] = [Counter::new("third"), Counter::new("first"), Counter::new("second")];
+        static COUNTERS: [SymbolCount; 3] = [SymbolCount::new("third"), SymbolCount::new("first"), SymbolCount::new("second")];
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..1_000).for_each(|at| COUNTERS[at % 2].count()));

@@ -28,12 +28,12 @@ impl Thing for WritingEnd {
 }
 
 pub(crate) struct ReadingEnd {
-    reader: Mutex<Holding>,
+    reader: Mutex<HeldMessage>,
     account: Arc<Account>,
 }
 
 /// A reader, and a message that it has taken out of the ring and not yet given to the caller.
-struct Holding {
+struct HeldMessage {
     reader: Reader,
     held: Vec<u8>,
     holds: bool,
@@ -44,7 +44,7 @@ struct Holding {
 impl ReadingEnd {
     pub(crate) fn new(mut reader: Reader) -> Result<Self, Refusal> {
         let account = reader.account()?;
-        Ok(Self { reader: Mutex::new(Holding { reader, held: Vec::new(), holds: false, shows: true }), account })
+        Ok(Self { reader: Mutex::new(HeldMessage { reader, held: Vec::new(), holds: false, shows: true }), account })
     }
 }
 
@@ -54,7 +54,7 @@ impl Thing for ReadingEnd {
     const INHERITED: bool = false;
 }
 
-impl Holding {
+impl HeldMessage {
     /// The next message, if it lies whole in the ring or is held; `None` if it has to be taken out.
     fn look(&mut self, limit: Option<Duration>) -> Result<Option<(*const u8, usize)>, Refusal> {
         if self.holds {

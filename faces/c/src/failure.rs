@@ -60,23 +60,23 @@ impl Refusal {
         let code = self.code;
         let text = CString::new(self.message.replace('\0', " ")).unwrap_or_default();
         // A thread that ends has no last error any more: the code must do.
-        LAST.try_with(|last| *last.borrow_mut() = Some(Said { failure: self, text })).ok();
+        LAST.try_with(|last| *last.borrow_mut() = Some(LastError { failure: self, text })).ok();
         code
     }
 
     /// The last error of this thread, if it has that code.
     pub(crate) fn last(code: c_int) -> Option<Self> {
-        let last = |last: &RefCell<Option<Said>>| last.borrow().as_ref().map(|last| last.failure.clone());
+        let last = |last: &RefCell<Option<LastError>>| last.borrow().as_ref().map(|last| last.failure.clone());
         LAST.try_with(last).ok().flatten().filter(|failure| failure.code == code)
     }
 }
 
-struct Said {
+struct LastError {
     failure: Refusal,
     text: CString,
 }
 
-thread_local! { static LAST: RefCell<Option<Said>> = const { RefCell::new(None) } }
+thread_local! { static LAST: RefCell<Option<LastError>> = const { RefCell::new(None) } }
 
 impl From<Error> for Refusal {
     #[cold]
@@ -121,7 +121,7 @@ fn code_of(error: &WaitError) -> c_int {
 }
 
 /// What the last error of this thread has; `none` if there was none.
-fn of_last<T>(none: T, what: impl FnOnce(&Said) -> T) -> T {
+fn of_last<T>(none: T, what: impl FnOnce(&LastError) -> T) -> T {
     LAST.try_with(|last| last.borrow().as_ref().map(what)).ok().flatten().unwrap_or(none)
 }
 

@@ -7,7 +7,7 @@ use core::ptr;
 use foregather::Error;
 use std::thread::{ThreadId, current};
 
-/// A thing that was lent to the thread that has made its [`Loan`].
+/// A thing that was lent to the thread that has made its [`LentHandle`].
 pub(crate) struct Lent<T> {
     thing: *const T,
     thread: ThreadId,
@@ -33,7 +33,7 @@ where
 }
 
 /// A handle of a thing, which ends with the loan.
-pub(crate) struct Loan<T>
+pub(crate) struct LentHandle<T>
 where
     Lent<T>: Thing,
 {
@@ -41,7 +41,7 @@ where
     of: PhantomData<*const T>,
 }
 
-impl<T> Loan<T>
+impl<T> LentHandle<T>
 where
     Lent<T>: Thing,
 {
@@ -53,7 +53,7 @@ where
     }
 }
 
-impl<T> Drop for Loan<T>
+impl<T> Drop for LentHandle<T>
 where
     Lent<T>: Thing,
 {
@@ -69,7 +69,7 @@ where
     Lent<T>: Thing,
 {
     // SAFETY: the loan is dropped below.
-    let loan = unsafe { Loan::of(ptr::from_ref(thing)) }.map_err(|failure| Error::other(failure.message))?;
+    let loan = unsafe { LentHandle::of(ptr::from_ref(thing)) }.map_err(|failure| Error::other(failure.message))?;
     let code = body(loan.handle);
     drop(loan);
     if code == 0 {

@@ -2,7 +2,7 @@
 use crate::border::{call, check, elements, elements_mut, limit, place};
 use crate::failure::{Refusal, SETTING};
 use crate::job::{Function, sum};
-use crate::lent::{Lent, Loan, run, with};
+use crate::lent::{Lent, LentHandle, run, with};
 use crate::slots::{Handle, Thing};
 use crate::team::{Data, no_function};
 use core::cell::RefCell;
@@ -20,7 +20,7 @@ struct Sharer {
 }
 
 /// Things, each behind its loan, which is dropped first.
-struct Made<T>(RefCell<Vec<(Loan<T>, Rc<T>)>>)
+struct Made<T>(RefCell<Vec<(LentHandle<T>, Rc<T>)>>)
 where
     Lent<T>: Thing;
 
@@ -31,7 +31,7 @@ where
     fn lend(&self, thing: T) -> Result<Handle, Refusal> {
         let thing = Rc::new(thing);
         // SAFETY: the thing is kept behind its loan.
-        let loan = unsafe { Loan::of(Rc::as_ptr(&thing)) }?;
+        let loan = unsafe { LentHandle::of(Rc::as_ptr(&thing)) }?;
         let handle = loan.handle;
         self.0.borrow_mut().push((loan, thing));
         Ok(handle)

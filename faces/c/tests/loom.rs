@@ -23,7 +23,7 @@ use loom::sync::atomic::{AtomicPtr, AtomicUsize};
 use loom::thread;
 use slot::{Closed, Slot, Stamp};
 use std::ptr::null_mut;
-use table::Table;
+use table::HandleTable;
 
 /// A thing that knows which turn it is of; loom finds a use that does not come before the destruction.
 type Thing = std::sync::Arc<UnsafeCell<u64>>;
@@ -232,13 +232,13 @@ fn a_slot_that_is_free_before_it_is_empty_is_found() {
 }
 
 /// Two threads keep a thing each in a table that has no slot yet.
-fn two_keep(grow: fn(&Table<Thing>)) {
+fn two_keep(grow: fn(&HandleTable<Thing>)) {
     let mut explorer = loom::model::Builder::new();
     explorer.preemption_bound = Some(2);
     explorer.check(move || {
         let chunks = std::array::from_fn(|_| AtomicPtr::new(null_mut()));
-        let table = Arc::new(Table { chunks, next: AtomicUsize::new(0) });
-        let keep = move |table: &Table<Thing>, number| {
+        let table = Arc::new(HandleTable { chunks, next: AtomicUsize::new(0) });
+        let keep = move |table: &HandleTable<Thing>, number| {
             grow(table);
             let (index, turn) = table.fill(thing(number)).ok().expect("there is room");
             let inside = table.get(index).and_then(|slot| slot.enter(turn, 0));

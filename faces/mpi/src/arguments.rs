@@ -5,7 +5,7 @@ use core::ptr::with_exposed_provenance;
 
 /// The language of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
+pub(crate) enum Binding {
     C,
     Fortran,
 }
@@ -18,14 +18,14 @@ pub(crate) type MpiHandle = usize;
 
 /// The arguments of a call.
 pub(crate) struct Arguments<'a> {
-    language: Language,
+    language: Binding,
     values: &'a [usize],
     pub(crate) constants: &'static MpiConstants,
 }
 
 impl<'a> Arguments<'a> {
     #[inline]
-    pub(crate) fn new(language: Language, values: &'a [usize]) -> Self {
+    pub(crate) fn new(language: Binding, values: &'a [usize]) -> Self {
         Self { language, values, constants: constants() }
     }
 
@@ -33,9 +33,9 @@ impl<'a> Arguments<'a> {
     #[inline]
     pub(crate) fn integer(&self, at: usize) -> c_int {
         match self.language {
-            Language::C => self.values[at] as c_int,
+            Binding::C => self.values[at] as c_int,
             // SAFETY: the caller passes the address of an integer, which lives during the call.
-            Language::Fortran => unsafe { with_exposed_provenance::<c_int>(self.values[at]).read() },
+            Binding::Fortran => unsafe { with_exposed_provenance::<c_int>(self.values[at]).read() },
         }
     }
 
@@ -50,9 +50,9 @@ impl<'a> Arguments<'a> {
     pub(crate) fn handle(&self, at: usize) -> MpiHandle {
         match self.language {
             // Registers of an integer may have other bits above it.
-            Language::C if self.constants.handle_bytes == 4 => self.values[at] as u32 as usize,
-            Language::C => self.values[at],
-            Language::Fortran => self.handle_of(at, 0),
+            Binding::C if self.constants.handle_bytes == 4 => self.values[at] as u32 as usize,
+            Binding::C => self.values[at],
+            Binding::Fortran => self.handle_of(at, 0),
         }
     }
 
@@ -63,9 +63,9 @@ impl<'a> Arguments<'a> {
         // SAFETY: the caller passes an array of handles, which lives during the call and has that element.
         unsafe {
             match self.language {
-                Language::C if self.constants.handle_bytes == 8 => with_exposed_provenance::<usize>(address).add(element).read(),
-                Language::C => with_exposed_provenance::<u32>(address).add(element).read() as usize,
-                Language::Fortran => FORTRAN | with_exposed_provenance::<u32>(address).add(element).read() as usize,
+                Binding::C if self.constants.handle_bytes == 8 => with_exposed_provenance::<usize>(address).add(element).read(),
+                Binding::C => with_exposed_provenance::<u32>(address).add(element).read() as usize,
+                Binding::Fortran => FORTRAN | with_exposed_provenance::<u32>(address).add(element).read() as usize,
             }
         }
     }
@@ -74,8 +74,8 @@ impl<'a> Arguments<'a> {
     #[inline]
     pub(crate) fn request_null(&self) -> MpiHandle {
         match self.language {
-            Language::C => self.constants.request_null,
-            Language::Fortran => FORTRAN | self.constants.fortran_request_null as usize,
+            Binding::C => self.constants.request_null,
+            Binding::Fortran => FORTRAN | self.constants.fortran_request_null as usize,
         }
     }
 
@@ -87,8 +87,8 @@ impl<'a> Arguments<'a> {
             Some(&address) => unsafe { with_exposed_provenance::<c_int>(address).read() },
         };
         0 == match self.language {
-            Language::C => result as c_int,
-            Language::Fortran => stored(),
+            Binding::C => result as c_int,
+            Binding::Fortran => stored(),
         }
     }
 }

@@ -51,7 +51,7 @@ macro_rules! entry {
                     $crate::next::to_c(concat!($profiling, stringify!($name), $suffix, "\0")),
                 );
                 let values: &[usize] = &[$($argument),*];
-                let arguments = $crate::arguments::Arguments::new($crate::arguments::Language::$language, values);
+                let arguments = $crate::arguments::Arguments::new($crate::arguments::Binding::$language, values);
                 $crate::export::noting!(CALL, EFFECT, arguments, result, {
                     // SAFETY: the caller's promise is that of the function.
                     unsafe { next(NEXT.get(), $($argument),*) }

@@ -3,17 +3,18 @@
 use crate::arguments::MpiHandle;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
-struct Entry {
+struct PendingRequest {
     request: AtomicUsize,
     message: AtomicU64,
 }
 
 /// Requests that are open at a time. Of two that share a place, the first one becomes unknown.
 const ENTRIES: usize = 1 << 14;
-static KNOWN: [Entry; ENTRIES] = [const { Entry { request: AtomicUsize::new(0), message: AtomicU64::new(0) } }; ENTRIES];
+static KNOWN: [PendingRequest; ENTRIES] =
+    [const { PendingRequest { request: AtomicUsize::new(0), message: AtomicU64::new(0) } }; ENTRIES];
 
 #[inline]
-fn place(request: MpiHandle) -> &'static Entry {
+fn place(request: MpiHandle) -> &'static PendingRequest {
     &KNOWN[request.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ENTRIES.ilog2())]
 }
 

@@ -8,15 +8,15 @@ use foregather_host::forks::Once;
 use libc::pthread_barrierattr_t;
 
 /// The C library's functions.
-pub(crate) struct Next {
+pub(crate) struct NextFunctions {
     pub(crate) init: unsafe extern "C" fn(*mut BarrierObject, *const pthread_barrierattr_t, c_uint) -> c_int,
     pub(crate) wait: unsafe extern "C" fn(*mut BarrierObject) -> c_int,
     pub(crate) destroy: unsafe extern "C" fn(*mut BarrierObject) -> c_int,
 }
 
 /// The functions of the next library that has them. `None` if there is none, as in a static program.
-pub(crate) fn of() -> Option<&'static Next> {
-    static NEXT: Once<Option<Next>> = Once::new();
+pub(crate) fn of() -> Option<&'static NextFunctions> {
+    static NEXT: Once<Option<NextFunctions>> = Once::new();
     NEXT.get_or_compute(find).as_ref()
 }
 
@@ -27,12 +27,12 @@ pub(crate) fn stands_aside() -> bool {
     *ASIDE.get_or_compute(|| std::env::var("FOREGATHER").is_ok_and(|value| value == "off"))
 }
 
-fn find() -> Option<Next> {
+fn find() -> Option<NextFunctions> {
     let [init, wait, destroy] =
         [c"pthread_barrier_init", c"pthread_barrier_wait", c"pthread_barrier_destroy"].map(|name| next_function(name, None));
     // SAFETY: POSIX says what functions of these names take and give.
     unsafe {
-        Some(Next {
+        Some(NextFunctions {
             init: transmute::<NonNull<()>, unsafe extern "C" fn(*mut BarrierObject, *const pthread_barrierattr_t, c_uint) -> c_int>(
                 init?,
             ),

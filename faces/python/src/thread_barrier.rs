@@ -27,10 +27,10 @@ pub(crate) struct ResettableBarrier {
     parties: u32,
     action: Mutex<Option<Py<PyAny>>>,
     timeout: Option<Duration>,
-    state: Mutex<State>,
+    state: Mutex<BarrierState>,
 }
 
-struct State {
+struct BarrierState {
     filling: Arc<BarrierEpisode>,
     /// The last complete episode.
     spare: Arc<BarrierEpisode>,
@@ -51,7 +51,7 @@ struct BarrierEpisode {
 }
 
 /// A thread's position in an episode.
-struct Arrival {
+struct EpisodePosition {
     episode: Arc<BarrierEpisode>,
     index: u32,
     resets: u64,
@@ -68,21 +68,21 @@ impl BarrierEpisode {
     }
 }
 
-impl Drop for Arrival {
+impl Drop for EpisodePosition {
     fn drop(&mut self) {
         self.episode.inside.fetch_sub(1, Release);
     }
 }
 
-impl State {
+impl BarrierState {
     fn new(parties: u32) -> Self {
         let [filling, spare] = [0; 2].map(|_| BarrierEpisode::new(parties));
         Self { filling, spare, arrived: 0, broken: None, resets: 0, process: std::process::id() }
     }
 
     /// Takes the next position in the current episode. The last one starts the next episode.
-    fn arrive(&mut self, parties: u32) -> Arrival {
-        let arrival = Arrival { episode: self.filling.clone(), index: self.arrived, resets: self.resets };
+    fn arrive(&mut self, parties: u32) -> EpisodePosition {
+        let arrival = EpisodePosition { episode: self.filling.clone(), index: self.arrived, resets: self.resets };
         arrival.episode.inside.fetch_add(1, Relaxed);
         self.arrived += 1;
         if self.arrived == parties {
@@ -114,7 +114,7 @@ impl ResettableBarrier {
     fn new(parties: &Bound<'_, PyAny>, action: Option<Py<PyAny>>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let parties = whole32("number of parties", "a barrier", parties, 1..=MOST_PARTIES)?;
         let (action, timeout) = (Mutex::new(action), self::timeout(timeout)?);
-        Ok(Self { parties, action, timeout, state: Mutex::new(State::new(parties)) })
+        Ok(Self { parties, action, timeout, state: Mutex::new(BarrierState::new(parties)) })
     }
 
     /// Waits until all parties have arrived. Returns a different number from 0 to `parties - 1` in each
@@ -144,7 +144,7 @@ impl ResettableBarrier {
         let mut state = self.state();
         if state.arrived > 0 || state.broken.is_some() {
             state.clear("another thread has reset it");
-            *state = State { resets: state.resets + 1, ..State::new(self.parties) };
+            *state = BarrierState { resets: state.resets + 1, ..BarrierState::new(self.parties) };
         }
     }
 
@@ -188,10 +188,10 @@ impl ResettableBarrier {
 
 impl ResettableBarrier {
     /// Locks the state that the threads share. No Python code may run while it is locked.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BarrierState> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.process != std::process::id() {
-            *state = State { broken: state.broken.take(), resets: state.resets + 1, ..State::new(self.parties) };
+            *state = BarrierState { broken: state.broken.take(), resets: state.resets + 1, ..BarrierState::new(self.parties) };
         }
         state
     }
@@ -202,7 +202,7 @@ impl ResettableBarrier {
     }
 
     /// Breaks the barrier because of this wait, unless it was reset since the wait began.
-    fn break_at(&self, arrival: &Arrival, why: &str) {
+    fn break_at(&self, arrival: &EpisodePosition, why: &str) {
         let mut state = self.state();
         arrival.episode.abort(why);
         if state.resets == arrival.resets {
@@ -210,7 +210,7 @@ impl ResettableBarrier {
         }
     }
 
-    fn wait_for(&self, py: Python<'_>, arrival: &Arrival, limit: Option<Duration>) -> PyResult<()> {
+    fn wait_for(&self, py: Python<'_>, arrival: &EpisodePosition, limit: Option<Duration>) -> PyResult<()> {
         let barrier = &arrival.episode.barrier;
         let what = |_: &WaitError| {
             let (arrived, parties) = (self.state().arrived, self.parties);

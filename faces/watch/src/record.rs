@@ -11,13 +11,13 @@ use std::path::Path;
 
 /// A thread's slot, and the generation of the process that took it: a forked child needs one of its own.
 #[derive(Clone, Copy)]
-struct Taken {
+struct TakenSlot {
     generation: u32,
     slot: Option<&'static ThreadSlot>,
 }
 
 thread_local! {
-    static TAKEN: Cell<Option<Taken>> = const { Cell::new(None) };
+    static TAKEN: Cell<Option<TakenSlot>> = const { Cell::new(None) };
 }
 
 /// The page that the environment names, unless there is none.
@@ -57,7 +57,7 @@ pub(crate) fn take(creator: u32, pool: u32) -> Option<&'static ThreadSlot> {
     let generation = forks::generation();
     let process = std::process::id();
     let slot = page.slot(process, this_thread(), creator, pool);
-    TAKEN.try_with(|taken| taken.set(Some(Taken { generation, slot }))).ok()?;
+    TAKEN.try_with(|taken| taken.set(Some(TakenSlot { generation, slot }))).ok()?;
     if let Some(slot) = slot {
         sampler::start(slot, process);
     }

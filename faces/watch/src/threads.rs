@@ -9,11 +9,11 @@ use foregather_host::usage::this_thread;
 use foregather_host::watched::page::{self, ThreadActivity, ThreadSlot};
 use libc::{pthread_attr_t, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_mutex_t, pthread_t, timespec};
 
-type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+type StartRoutine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 /// What a new thread needs to know.
 struct Birth {
-    start: Start,
+    start: StartRoutine,
     argument: *mut c_void,
     creator: u32,
     pool: u32,
@@ -57,7 +57,7 @@ pub unsafe extern "C-unwind" fn pthread_create(
     start: unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
 ) -> c_int {
-    let next = next!(c"pthread_create", fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int);
+    let next = next!(c"pthread_create", fn(*mut pthread_t, *const pthread_attr_t, StartRoutine, *mut c_void) -> c_int);
     let Some(page) = record::page() else {
         // SAFETY: the caller's promise is that of the C library's function.
         return unsafe { next(thread, attributes, start, argument) };

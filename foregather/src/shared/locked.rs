@@ -1,6 +1,6 @@
 //! A value protected by a lock.
 use super::plain::SharedElement;
-use super::state::RankState;
+use super::state::RankLocks;
 use super::views::Views;
 use bytemuck::allocation::{try_zeroed_box, zeroed_box};
 use core::fmt;
@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex};
 /// Between threads: some tens of nanoseconds, and two copies of the value. Between processes: two messages to
 /// the lock's manager and a page fault for the value. Batch changes, so that you take the lock less often.
 pub struct Locked<'a, T: SharedElement> {
-    rank: &'a RankState<'a>,
+    rank: &'a RankLocks<'a>,
     value: LockedValue<'a, T>,
 }
 
@@ -55,11 +55,11 @@ pub(super) enum LockedValue<'a, T: SharedElement> {
 /// A lock within this process. Ranks wait on its word; the rank that has acquired it finds the mutex free.
 pub(super) struct PlainLock<T> {
     word: Word,
-    guarded: Mutex<Guarded<T>>,
+    guarded: Mutex<LockedData<T>>,
 }
 
 /// The data that the lock protects.
-struct Guarded<T> {
+struct LockedData<T> {
     value: Box<T>,
     /// The copy passed to `act`, which replaces the value if `act` returns normally.
     draft: Box<T>,
@@ -79,7 +79,7 @@ impl<T: SharedElement> PlainLock<T> {
             remedy: "share less, or run where more memory is free".to_owned(),
         };
         let (value, draft) = (try_zeroed_box().map_err(no_room)?, try_zeroed_box().map_err(no_room)?);
-        Ok(Arc::new(Self { word: Word::zero(), guarded: Mutex::new(Guarded { value, draft, holder: 0 }) }))
+        Ok(Arc::new(Self { word: Word::zero(), guarded: Mutex::new(LockedData { value, draft, holder: 0 }) }))
     }
 }
 
@@ -93,7 +93,7 @@ impl<T: SharedElement> Clone for LockedValue<'_, T> {
 }
 
 impl<'a, T: SharedElement> Locked<'a, T> {
-    pub(super) fn of(rank: &'a RankState<'a>, value: LockedValue<'a, T>) -> Self {
+    pub(super) fn of(rank: &'a RankLocks<'a>, value: LockedValue<'a, T>) -> Self {
         Self { rank, value }
     }
 
@@ -137,7 +137,7 @@ impl<'a, T: SharedElement> Locked<'a, T> {
                 let mut guarded =
                     value.guarded.lock().map_err(|poisoned| Cause::PoisonedLock { by: poisoned.get_ref().holder })?;
                 guarded.holder = self.rank.rank();
-                let Guarded { value, draft, .. } = &mut *guarded;
+                let LockedData { value, draft, .. } = &mut *guarded;
                 **draft = **value;
                 let result = act(draft);
                 core::mem::swap(value, draft);

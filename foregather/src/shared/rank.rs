@@ -4,7 +4,7 @@ use super::elements::Elements;
 use super::locked::{Locked, LockedValue, PlainLock};
 use super::plain::SharedElement;
 use super::rows::Rows;
-use super::state::{Link, RankState};
+use super::state::{Link, RankLocks};
 use core::any::type_name;
 use core::fmt;
 use core::ops::Range;
@@ -54,12 +54,12 @@ use foregather_message::collective::{self, Element};
 /// it fail with [`Poisoned`](crate::engine::Cause::Poisoned), which names its rank. A late rank may still
 /// complete the call that timed out, if it already has all the data; its next call fails. Return the error
 /// from the body.
-pub struct Shared<'a>(&'a RankState<'a>);
+pub struct Shared<'a>(&'a RankLocks<'a>);
 
 impl<'a> Shared<'a> {
     /// Runs a rank's body, then waits for all other ranks, because the memory is shared until all have
     /// finished.
-    pub(super) fn run<R>(state: &RankState<'_>, body: impl Fn(&Shared<'_>) -> Result<R, Error>) -> Result<R, Error> {
+    pub(super) fn run<R>(state: &RankLocks<'_>, body: impl Fn(&Shared<'_>) -> Result<R, Error>) -> Result<R, Error> {
         let result = body(&Shared(state))?;
         state.meet("the end", Call::through(state.rank()))?;
         Ok(result)

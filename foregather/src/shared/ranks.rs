@@ -1,6 +1,6 @@
 //! Starts ranks that share memory, and collects their results.
 use super::rank::Shared;
-use super::state::{Link, RankState};
+use super::state::{Link, RankLocks};
 use super::views::{Views, settings};
 use crate::ends;
 use foregather_dsm::memory::local::RankMeeting;
@@ -87,7 +87,7 @@ fn of_threads<R: Send>(ranks: u32, body: &(impl Fn(&Shared<'_>) -> Result<R, Err
         |_| None,
         |cpu, rank| {
             let place = meeting.join(cpu, rank)?;
-            Shared::run(&RankState::new(Link::Plain(&place)), body)
+            Shared::run(&RankLocks::new(Link::Plain(&place)), body)
         },
     )?;
     ends::of_threads(ends)
@@ -158,7 +158,7 @@ where
     R: Send,
 {
     let program = |thread: &Thread<'_, F>, (): &()| {
-        let run = || Shared::run(&RankState::new(Link::Views(thread.into())), body);
+        let run = || Shared::run(&RankLocks::new(Link::Views(thread.into())), body);
         let Some(session) = session else { return run() };
         let end = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
             ends::report_panic(session);

@@ -7,7 +7,7 @@ use foregather_dsm::memory::local::RankPlace;
 use foregather_machine::{Cause, Error, Nanos, Rank};
 
 /// The state that a rank and its locks share.
-pub(super) struct RankState<'a> {
+pub(super) struct RankLocks<'a> {
     pub(super) link: Link<'a>,
     /// Whether the rank is inside [`Locked::with`](super::Locked::with).
     locked: Cell<bool>,
@@ -25,15 +25,15 @@ pub(super) enum Link<'a> {
 }
 
 /// Marks the rank as holding a lock, until it is dropped.
-pub(super) struct Alone<'a>(&'a Cell<bool>);
+pub(super) struct LockHeld<'a>(&'a Cell<bool>);
 
-impl Drop for Alone<'_> {
+impl Drop for LockHeld<'_> {
     fn drop(&mut self) {
         self.0.set(false);
     }
 }
 
-impl<'a> RankState<'a> {
+impl<'a> RankLocks<'a> {
     pub(super) fn new(link: Link<'a>) -> Self {
         Self { link, locked: Cell::new(false), locks: Cell::new(0) }
     }
@@ -52,10 +52,10 @@ impl<'a> RankState<'a> {
 
     /// # Errors
     /// [`Cause::Refused`] inside another lock.
-    pub(super) fn lock(&self) -> Result<Alone<'_>, Error> {
+    pub(super) fn lock(&self) -> Result<LockHeld<'_>, Error> {
         self.together("`Locked::with`")?;
         self.locked.set(true);
-        Ok(Alone(&self.locked))
+        Ok(LockHeld(&self.locked))
     }
 
     /// Checks that the rank may make a collective call.

@@ -8,7 +8,7 @@ use foregather_machine::shown;
 use foregather_results::table::{ResultTable, wrapped};
 use foregather_results::{Run, output};
 use foregather_simulate::shipped::{self, SHIPPED};
-use foregather_simulate::{self as simulate, Ask, Plan, PlanDraft};
+use foregather_simulate::{self as simulate, Plan, PlanDraft, ReadOptions};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(crate) fn run(cli: &Cli, options: &Simulate) -> Result<()> {
     }
     let spans = if options.trace.is_some() { TRACE_SPANS } else { 0 };
     let (full, seed_offset, set) = (options.full, options.seed, options.set.clone());
-    let ask = Ask { full, seed_offset, spans, set, ..Ask::default() };
+    let ask = ReadOptions { full, seed_offset, spans, set, ..ReadOptions::default() };
     let plan = match &options.plan {
         Some(name) => {
             refuse_both(&name.to_string_lossy(), &options.job)?;
@@ -117,7 +117,7 @@ fn simulate(cli: &Cli, options: &Simulate, plan: &Plan) -> Result<()> {
         bail!("{}: {estimate}; say --yes to run it, or choose fewer points, seeds or barriers", plan.name());
     }
     let run = Run::begin(&format!("{SIMULATE}{}", plan.name()), Some(options.seed));
-    let points = simulate::run(plan, simulate::Running { workers: 0, quiet: cli.quiet })?;
+    let points = simulate::run(plan, simulate::RunnerSettings { workers: 0, quiet: cli.quiet })?;
     let traced = match (&options.trace, points[0].runs.first()) {
         (Some(path), Some(ran)) => {
             ran.smp().map_or(Ok(()), |(study, outcome)| output::write(path, &simulate::perfetto::trace(study, outcome)))

@@ -1,5 +1,5 @@
 //! What answers each verb: gather, print, write.
-use crate::cli::{App, Cli, Exec, Format, Reproduce, Verb};
+use crate::cli::{AppOptions, Cli, Exec, Format, Reproduce, Verb};
 use crate::finish::{finish, finish_with, print, tell};
 use crate::jobs::{app, run};
 use crate::screen::Screen;
@@ -112,7 +112,7 @@ fn measure(cli: &Cli, experiment: &dyn Experiment, output: Option<&Path>) -> Res
     found.failed.map_or(Ok(()), |why| Err(Failure::Check(why).into()))
 }
 
-fn run_app(cli: &Cli, options: &App) -> Result<()> {
+fn run_app(cli: &Cli, options: &AppOptions) -> Result<()> {
     let run = Run::begin(&format!("app {}", options.name.name()), None);
     // Of a launcher's ranks, only the first has something to say.
     let Some(found) = app::run(options, cli.quiet)? else { return Ok(()) };
@@ -137,7 +137,7 @@ fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
     if options.paper.is_none() && !cli.quiet {
         tell("note", &format!("{}; `foregather reproduce PAPER` tries one paper", reproduce::extent()?));
     }
-    let trial = reproduce::Trial { quiet: cli.quiet, full: options.full, journals: options.record.clone() };
+    let trial = reproduce::TrialOptions { quiet: cli.quiet, full: options.full, journals: options.record.clone() };
     let found = reproduce::run(options.paper.as_deref(), options.figure.as_deref(), &trial)?;
     let is_measured = found.tried.iter().any(reproduce::Tried::is_measured);
     let mut results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);

@@ -1,8 +1,8 @@
 //! What calls of a BLAS cost alone and shared: ours, and each other one that is installed, each cell in a
 //! process of its own, since their idle threads would disturb each other. Within a cell both ways alternate.
-use crate::matrix::{Matrix, Order, Surroundings};
-use crate::options::{Blas, BlasPart};
-use crate::peers::{Runner, RunnerSet};
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
+use crate::options::{BlasOptions, BlasPart};
+use crate::peers::{CellRunner, RunnerSet};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result};
 use foregather_bench::blas::{BlasCell, BlasResult, Routine, ours};
@@ -56,7 +56,7 @@ struct Row {
     hogs: u32,
 }
 
-impl Experiment for Blas {
+impl Experiment for BlasOptions {
     fn name(&self) -> &'static str {
         "blas"
     }
@@ -75,10 +75,10 @@ impl Experiment for Blas {
         machine_file::load_or_measure()?;
         let ms = self.ms.unwrap_or(if self.quick { BRIEF_MS } else { USUAL_MS });
         let threads = self.threads.unwrap_or_else(|| (affinity::allowed().len() as u32).clamp(1, THREADS));
-        let mut matrix = Matrix::new(self.name(), rows.len() * runners.len(), 1, Order::Random(self.seed), quiet);
+        let mut matrix = CellLoop::new(self.name(), rows.len() * runners.len(), 1, TurnOrder::Random(self.seed), quiet);
         for row in rows {
-            let beside = Surroundings { hogs: row.hogs, ..Surroundings::default() };
-            let name = |runner: &Runner| format!("{}: {}", row.name(), runner.name);
+            let beside = BackgroundOfRow { hogs: row.hogs, ..BackgroundOfRow::default() };
+            let name = |runner: &CellRunner| format!("{}: {}", row.name(), runner.name);
             let runs = matrix.row(beside, &runners, name, |runner, _| {
                 let (Row { routine, n, gap_us, .. }, name) = (row, runner.name.clone());
                 let cell = BlasCell { runner: name, routine, n, threads, gap_ns: gap_us * 1_000, span_ns: ms * 1_000_000 };
@@ -124,7 +124,7 @@ fn sizes(routine: Routine, quick: bool) -> (&'static [u32], &'static [u32]) {
     }
 }
 
-fn rows(options: &Blas) -> Result<Vec<Row>> {
+fn rows(options: &BlasOptions) -> Result<Vec<Row>> {
     let routines: Vec<Routine> = match &options.routines {
         None => Routine::ALL.to_vec(),
         Some(names) => names.split(',').map(|name| named(name.trim())).collect::<Result<_>>()?,
@@ -248,16 +248,17 @@ mod tests {
 
     #[test]
     fn rows_are_sizes_gaps_and_hogs_and_each_part_can_be_had_alone() {
-        let all = rows(&Blas::default()).unwrap();
+        let all = rows(&BlasOptions::default()).unwrap();
         assert!(all.iter().any(|row| row.part == BlasPart::Gaps && row.gap_us == 50_000));
         assert_eq!(all.iter().filter(|row| row.part == BlasPart::Collapse).count(), 3);
-        let only = Blas { only: Some(BlasPart::Collapse), ..Blas::default() };
+        let only = BlasOptions { only: Some(BlasPart::Collapse), ..BlasOptions::default() };
         assert_eq!(rows(&only).unwrap().len(), 3);
-        let small = Blas { sizes: vec![4, 8], only: Some(BlasPart::Sizes), ..Blas::default() };
+        let small = BlasOptions { sizes: vec![4, 8], only: Some(BlasPart::Sizes), ..BlasOptions::default() };
         assert!(rows(&small).unwrap().chunks(2).all(|rows| (rows[0].n, rows[1].n) == (4, 8)));
-        let dots = Blas { quick: true, routines: Some("ddot".to_owned()), ..Blas::default() };
+        let dots = BlasOptions { quick: true, routines: Some("ddot".to_owned()), ..BlasOptions::default() };
         assert!(rows(&dots).unwrap().iter().all(|row| row.routine == Routine::Ddot && row.hogs == 0));
-        let error = rows(&Blas { routines: Some("ddot,dxyz".to_owned()), ..Blas::default() }).unwrap_err().to_string();
+        let error =
+            rows(&BlasOptions { routines: Some("ddot,dxyz".to_owned()), ..BlasOptions::default() }).unwrap_err().to_string();
         assert!(error.contains("dxyz") && error.contains("dgemv"), "{error}");
     }
 

@@ -1,7 +1,7 @@
 //! What rare messages cost the reader of a queue: how late it has them, and how much of a processor it burns,
 //! by this project's queue and by others, in turn.
 use crate::cells::{CellProgram, Within};
-use crate::matrix::{Matrix, Order, Surroundings};
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
 use crate::options::BroadcastOptions;
 use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
@@ -46,12 +46,12 @@ impl Experiment for BroadcastOptions {
         };
         let rows: Vec<(Gaps, u64)> = Gaps::ALL.into_iter().flat_map(|kind| gaps.iter().map(move |&gap| (kind, gap))).collect();
         let repetitions = self.repetitions.unwrap_or(usual);
-        let mut matrix = Matrix::new(self.name(), rows.len() * queues.len(), repetitions, Order::Random(self.seed), quiet);
+        let mut matrix = CellLoop::new(self.name(), rows.len() * queues.len(), repetitions, TurnOrder::Random(self.seed), quiet);
         let mut missing = Vec::new();
         for (gaps, gap_us) in rows {
             let there: Vec<&str> = queues.iter().copied().filter(|queue| !missing.contains(queue)).collect();
             let name = |queue: &&str| format!("{queue}: {} gaps of {gap_us} us", gaps.name());
-            let runs = matrix.row(Surroundings::default(), &there, name, |queue, turn| {
+            let runs = matrix.row(BackgroundOfRow::default(), &there, name, |queue, turn| {
                 let messages = (lasts_us / gap_us).clamp(MESSAGES.0, MESSAGES.1) as u32;
                 let cell = QueueCell { queue: (*queue).to_owned(), gap_ns: gap_us * 1_000, gaps, messages, seed: turn.seed };
                 CellProgram::default().run_to_end(&cell, Within::default())

@@ -2,8 +2,8 @@
 //! waited for it, beside busy processes, against the same runtime without scouts. A thread of ours that waits
 //! for a processor would hold the process up.
 use crate::cells::{CellProgram, Within};
-use crate::matrix::{Matrix, Order, Runs, Surroundings};
-use crate::options::Ends;
+use crate::matrix::{BackgroundOfRow, CellLoop, Runs, TurnOrder};
+use crate::options::EndsOptions;
 use crate::peers::{BUILD, program};
 use crate::regret::ScratchFolder;
 use crate::{Experiment, Measured, machine_file};
@@ -48,7 +48,7 @@ const ALL: [EndColumn; 4] = [
     EndColumn { scouts: false, kept: false },
 ];
 
-impl Experiment for Ends {
+impl Experiment for EndsOptions {
     fn name(&self) -> &'static str {
         "ends"
     }
@@ -66,9 +66,9 @@ impl Experiment for Ends {
         let hogs = if self.hogs.is_empty() { &HOGS[..] } else { &self.hogs };
         let rows = ProcessEnd::ALL.into_iter().flat_map(|end| hogs.iter().map(move |&hogs| (end, hogs)));
         let cells = ProcessEnd::ALL.len() * hogs.len() * ALL.len();
-        let mut matrix = Matrix::new("ends", cells, self.runs, Order::Random(self.seed), quiet).all_or_none();
+        let mut matrix = CellLoop::new("ends", cells, self.runs, TurnOrder::Random(self.seed), quiet).all_or_none();
         for (end, hogs) in rows {
-            let beside = Surroundings { hogs, ..Surroundings::default() };
+            let beside = BackgroundOfRow { hogs, ..BackgroundOfRow::default() };
             let name = |column: &EndColumn| format!("{}, {hogs} hogs: {}", end.name(), column.name());
             let cell = EndCell { end, threads: self.threads, span_ns: SPAN_NS };
             let runs = matrix.row(beside, &ALL, name, |column, _| {

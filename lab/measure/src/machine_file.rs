@@ -3,7 +3,7 @@ use anyhow::Result;
 use foregather_host::costs::{self, KeptCosts};
 use foregather_host::{clock, interrupt};
 use foregather_machine::Costs;
-use foregather_results::{Level, NoiseMeter};
+use foregather_results::{NoiseMeter, TrustLevel};
 use std::sync::OnceLock;
 
 /// Measurements that confirm each other are this many seconds apart: one disturbance must not spoil them all.
@@ -50,12 +50,12 @@ fn is_to_be_confirmed(kept: &KeptCosts, now_unix_s: u64) -> bool {
 ///
 /// # Errors
 /// Why they are not kept; then those of an earlier run stay.
-pub(super) fn keep(costs: Costs, noise: Level) -> Result<String, String> {
+pub(super) fn keep(costs: Costs, noise: TrustLevel) -> Result<String, String> {
     let not = |why: &str| format!("this machine's costs are not kept: {why}");
     if interrupt::requested() {
         return Err(not("the run was interrupted"));
     }
-    if noise == Level::Unusable {
+    if noise == TrustLevel::Unusable {
         return Err(not("other programs used the processors, so the run is unusable; measure again when the machine is idle"));
     }
     match costs::store(costs) {
@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn costs_of_a_machine_that_others_had_are_not_kept_and_absurd_ones_are_not_either() {
-        let why = keep(Costs::TYPICAL, Level::Unusable).unwrap_err();
+        let why = keep(Costs::TYPICAL, TrustLevel::Unusable).unwrap_err();
         assert!(why.contains("not kept") && why.contains("unusable"), "{why}");
         let absurd = Costs { tick: foregather_machine::Nanos::from_ms(500), ..Costs::TYPICAL };
-        let why = keep(absurd, Level::Quiet).unwrap_err();
+        let why = keep(absurd, TrustLevel::Quiet).unwrap_err();
         assert!(why.contains("not kept") && why.contains("tick_ns"), "{why}");
     }
 }

@@ -8,14 +8,14 @@ use foregather_host::cgroup::QuotaGroup;
 use foregather_host::child::Child;
 use foregather_host::interrupt;
 use foregather_machine::SplitMix;
-use foregather_results::progress::Progress;
+use foregather_results::progress::ProgressMeter;
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// In which order the columns of a row have their turns.
 #[derive(Clone, Copy, Debug)]
-pub enum Order {
+pub enum TurnOrder {
     /// In another one in each repetition, by this seed.
     Random(u64),
     /// Every other repetition goes backwards.
@@ -24,7 +24,7 @@ pub enum Order {
 
 /// What is beside the cells of a row.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Surroundings {
+pub struct BackgroundOfRow {
     /// Processes outside the team that want processors, too.
     pub hogs: u32,
     /// What these do.
@@ -61,22 +61,22 @@ impl<R> Default for Runs<R> {
 }
 
 /// The loop, and what was found so far.
-pub struct Matrix {
+pub struct CellLoop {
     /// What was found.
     pub found: Measured,
-    progress: Progress,
+    progress: ProgressMeter,
     repetitions: u32,
     random: SplitMix,
-    order: Order,
+    order: TurnOrder,
     trouble: Option<Error>,
     all_or_none: bool,
 }
 
-impl Matrix {
+impl CellLoop {
     /// A matrix without results yet; `columns` counts the columns of all rows together.
-    pub fn new(name: &str, columns: usize, repetitions: u32, order: Order, quiet: bool) -> Self {
-        let random = SplitMix(if let Order::Random(seed) = order { seed } else { 0 });
-        let progress = Progress::new(name, columns * repetitions as usize, quiet);
+    pub fn new(name: &str, columns: usize, repetitions: u32, order: TurnOrder, quiet: bool) -> Self {
+        let random = SplitMix(if let TurnOrder::Random(seed) = order { seed } else { 0 });
+        let progress = ProgressMeter::new(name, columns * repetitions as usize, quiet);
         Self { found: Measured::default(), progress, repetitions, random, order, trouble: None, all_or_none: false }
     }
 
@@ -94,7 +94,7 @@ impl Matrix {
     /// If what is beside the row cannot be started; or, if all columns are wanted or none, if one fails.
     pub fn row<C, R>(
         &mut self,
-        beside: Surroundings,
+        beside: BackgroundOfRow,
         columns: &[C],
         name: impl Fn(&C) -> String,
         mut run: impl FnMut(&C, &ColumnTurn<'_>) -> Result<Option<R>>,
@@ -128,9 +128,9 @@ impl Matrix {
 
     fn turns(&mut self, repetition: u32, columns: usize) -> Vec<usize> {
         match self.order {
-            Order::Random(_) => self.random.shuffled(columns),
-            Order::Alternating if repetition % 2 == 1 => (0..columns).rev().collect(),
-            Order::Alternating => (0..columns).collect(),
+            TurnOrder::Random(_) => self.random.shuffled(columns),
+            TurnOrder::Alternating if repetition % 2 == 1 => (0..columns).rev().collect(),
+            TurnOrder::Alternating => (0..columns).collect(),
         }
     }
 
@@ -151,7 +151,7 @@ struct Hogs(Vec<Child>);
 
 impl Hogs {
     /// Starts them, and gives the kernel a moment to place them.
-    fn start(Surroundings { hogs, background, nice, .. }: Surroundings) -> Result<Self> {
+    fn start(BackgroundOfRow { hogs, background, nice, .. }: BackgroundOfRow) -> Result<Self> {
         let mut words: Vec<OsString> = vec![myself().into(), "__hog".into()];
         if background != BackgroundLoad::Hog {
             words.push(background.to_string().into());
@@ -178,15 +178,15 @@ mod tests {
     use super::*;
     use anyhow::anyhow;
 
-    fn matrix(order: Order) -> Matrix {
-        Matrix::new("test", 3, 4, order, true)
+    fn matrix(order: TurnOrder) -> CellLoop {
+        CellLoop::new("test", 3, 4, order, true)
     }
 
     #[test]
     fn every_column_has_all_its_turns_in_the_order_that_was_asked_for() {
         let turns = |order| {
             let mut turns = vec![];
-            let runs = matrix(order).row(Surroundings::default(), &[0, 1, 2], u32::to_string, |&column, turn| {
+            let runs = matrix(order).row(BackgroundOfRow::default(), &[0, 1, 2], u32::to_string, |&column, turn| {
                 turns.push(column);
                 Ok((column != 1).then_some(turn.repetition))
             });
@@ -194,18 +194,18 @@ mod tests {
             assert_eq!(runs, [(vec![0, 1, 2, 3], 0), (vec![], 4), (vec![0, 1, 2, 3], 0)]);
             turns
         };
-        assert_eq!(turns(Order::Alternating), [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0]);
-        let random = turns(Order::Random(7));
-        assert_eq!(random, turns(Order::Random(7)));
-        assert_ne!(random, turns(Order::Random(8)));
+        assert_eq!(turns(TurnOrder::Alternating), [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0]);
+        let random = turns(TurnOrder::Random(7));
+        assert_eq!(random, turns(TurnOrder::Random(7)));
+        assert_ne!(random, turns(TurnOrder::Random(8)));
     }
 
     #[test]
     fn a_column_that_fails_is_noted_and_not_tried_again_and_the_others_go_on() {
-        let mut matrix = matrix(Order::Random(1));
+        let mut matrix = matrix(TurnOrder::Random(1));
         let mut tried = 0;
         let runs = matrix.row(
-            Surroundings::default(),
+            BackgroundOfRow::default(),
             &["good", "bad"],
             |&name| name.to_owned(),
             |&name, _| {

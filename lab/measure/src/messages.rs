@@ -3,11 +3,11 @@
 //! Each size, and each number of hogs, is measured in processes of its own; the ways or policies take turns
 //! there.
 use crate::cells::{CellProgram, Within};
-use crate::matrix::{Matrix, Order, Surroundings};
-use crate::options::{MessagePart, Messages, RankWorld};
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
+use crate::options::{MessageExperiment, Messages, RankWorld};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, anyhow, bail};
-use foregather_bench::messages::{Answer, Beside, MessageCell, Pattern, Task, Timed, Transport, Waits, World};
+use foregather_bench::messages::{Answer, Beside, Measurand, MessageCell, Pattern, Timed, Transport, Waits, World};
 use foregather_host::affinity;
 use foregather_machine::{Costs, Nanos};
 use foregather_results::ids::{MESSAGES, MESSAGES_LOADED};
@@ -77,10 +77,10 @@ impl Experiment for Messages {
         let cell = |task| MessageCell { world: world.clone(), cpus, task };
         let cells: Vec<MessageCell> = tasks(self, &transports, &policies).into_iter().map(cell).collect();
         machine_file::load_or_measure()?;
-        let mut matrix = Matrix::new(self.name(), cells.len(), 1, Order::Alternating, quiet);
+        let mut matrix = CellLoop::new(self.name(), cells.len(), 1, TurnOrder::Alternating, quiet);
         matrix.found.notes = notes;
         let runs = matrix.row(
-            Surroundings::default(),
+            BackgroundOfRow::default(),
             &cells,
             |cell| name_of(&cell.task),
             |cell, _| CellProgram::default().run_to_end(cell, Within::default()),
@@ -122,36 +122,36 @@ fn policies(options: &Messages) -> Result<Vec<String>> {
     names.split(',').map(known).collect::<Result<_, _>>().context("--policies")
 }
 
-fn tasks(options: &Messages, transports: &[Transport], policies: &[String]) -> Vec<Task> {
+fn tasks(options: &Messages, transports: &[Transport], policies: &[String]) -> Vec<Measurand> {
     let usual: &[usize] = if options.quick { &QUICK_BYTES } else { &BYTES };
     let asked: Vec<usize> = options.sizes.iter().map(|&bytes| bytes as usize).collect();
     let sizes = if asked.is_empty() { usual } else { &asked };
     let (batches, batch) = if options.quick { QUICK_BATCHES } else { BATCHES };
     let batches = options.batches.unwrap_or(batches);
-    let of_size = |&bytes: &usize| Task::Size { bytes, transports: transports.to_vec(), batches, batch_ns: batch.0 };
+    let of_size = |&bytes: &usize| Measurand::Size { bytes, transports: transports.to_vec(), batches, batch_ns: batch.0 };
     let cell = options.ms.map_or(if options.quick { QUICK_CELL } else { CELL }, Nanos::from_ms);
-    let beside = |per_cpu: u32| Task::Hogs {
+    let beside = |per_cpu: u32| Measurand::Hogs {
         policies: policies.to_vec(),
         per_cpu,
         within: options.hogs_within && per_cpu > 0,
         cells: CELLS,
         cell_ns: cell.0,
     };
-    let mut tasks: Vec<Task> = Vec::new();
-    if options.only != Some(MessagePart::Hogs) {
+    let mut tasks: Vec<Measurand> = Vec::new();
+    if options.only != Some(MessageExperiment::Hogs) {
         tasks.extend(sizes.iter().map(of_size));
     }
-    if options.only != Some(MessagePart::Sizes) {
+    if options.only != Some(MessageExperiment::Sizes) {
         tasks.push(beside(0));
         tasks.extend((options.hogs > 0).then(|| beside(options.hogs)));
     }
     tasks
 }
 
-fn name_of(task: &Task) -> String {
+fn name_of(task: &Measurand) -> String {
     match task {
-        Task::Size { bytes, .. } => format!("{bytes} bytes"),
-        Task::Hogs { per_cpu, .. } => format!("{per_cpu} hogs a processor"),
+        Measurand::Size { bytes, .. } => format!("{bytes} bytes"),
+        Measurand::Hogs { per_cpu, .. } => format!("{per_cpu} hogs a processor"),
     }
 }
 
@@ -164,11 +164,11 @@ fn measurements(cell: &MessageCell, answer: &Answer) -> Vec<Measurement> {
         World::Mpi => "mpi".to_owned(),
     };
     match cell.task {
-        Task::Size { bytes, .. } => {
+        Measurand::Size { bytes, .. } => {
             let one = |timed: &Timed| of_transport(&world, bytes, timed, answer);
             answer.sizes.iter().map(one).collect()
         }
-        Task::Hogs { per_cpu, within, .. } => {
+        Measurand::Hogs { per_cpu, within, .. } => {
             let hogs = format!("{per_cpu}{}", if within { " within" } else { "" });
             answer.hogs.iter().map(|beside| of_policy(&world, &hogs, beside)).collect()
         }
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_batch_by_batch_within_a_pattern() {
-        let task = Task::Size { bytes: 4_096, transports: vec![], batches: 2, batch_ns: 1 };
+        let task = Measurand::Size { bytes: 4_096, transports: vec![], batches: 2, batch_ns: 1 };
         let cell = MessageCell { world: World::Shm, cpus: [0, 1], task };
         let sizes = vec![
             timed(Transport::Chosen, Pattern::PingPong, [200.0, 600.0]),
@@ -296,7 +296,7 @@ mod tests {
         let cell = MessageCell {
             world: World::Shm,
             cpus: [0, 1],
-            task: Task::Size { bytes: 8, transports: vec![], batches: 1, batch_ns: 1 },
+            task: Measurand::Size { bytes: 8, transports: vec![], batches: 1, batch_ns: 1 },
         };
         let turn = |ns: f64| Answer {
             sizes: [Pattern::PingPong, Pattern::Stream].map(|of| timed(Transport::Chosen, of, [ns, ns + 10.0])).into(),
@@ -323,7 +323,7 @@ mod tests {
             waits: Waits::default(),
         };
         let of = |per_cpu, shares| {
-            let task = Task::Hogs { policies: vec![], per_cpu, within: false, cells: 1, cell_ns: 1 };
+            let task = Measurand::Hogs { policies: vec![], per_cpu, within: false, cells: 1, cell_ns: 1 };
             let cell = MessageCell { world: World::Thread, cpus: [0, 1], task };
             measurements(&cell, &Answer { hogs: vec![hogs(shares)], ..Answer::default() }).remove(0)
         };

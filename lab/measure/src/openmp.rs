@@ -1,8 +1,8 @@
 //! What the constructs of OpenMP cost by this project's runtime and by others, in turn, in processes of their
 //! own, alone and beside hogs.
-use crate::matrix::{Matrix, Order, Surroundings};
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
 use crate::options::OpenMp;
-use crate::peers::{Runner, RunnerSet};
+use crate::peers::{CellRunner, RunnerSet};
 use crate::teams::{mean_us, or, typical, with_regrets};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, ensure};
@@ -60,11 +60,12 @@ impl Experiment for OpenMp {
         let rows = rows(self)?;
         machine_file::load_or_measure()?;
         let iterations_per_us = Work::iterations_per_us();
-        let mut matrix = Matrix::new(self.name(), rows.len() * runners.len(), repetitions, Order::Random(options.seed), quiet);
+        let mut matrix =
+            CellLoop::new(self.name(), rows.len() * runners.len(), repetitions, TurnOrder::Random(options.seed), quiet);
         for row in rows {
             let Row { construct, threads, hogs } = row;
-            let name = |runner: &Runner| format!("{}: {}", row.name(), runner.name);
-            let runs = matrix.row(Surroundings { hogs, ..Surroundings::default() }, &runners, name, |runner, _| {
+            let name = |runner: &CellRunner| format!("{}: {}", row.name(), runner.name);
+            let runs = matrix.row(BackgroundOfRow { hogs, ..BackgroundOfRow::default() }, &runners, name, |runner, _| {
                 let (runtime, span_ns) = (runner.name.clone(), ms * 1_000_000);
                 runner.run(&OpenMpCell {
                     runtime,

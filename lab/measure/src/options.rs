@@ -10,7 +10,7 @@ pub enum Measure {
                             The costs are saved in the file that FOREGATHER_MACHINE names, or as foregather/machine.json under \
                             XDG_CACHE_HOME or ~/.cache. They are not saved if other processes used the CPU during calibration or the run \
                             was interrupted. Policies with bounds in multiples of a context switch use them.")]
-    Waits(Waits),
+    Waits(WaitsOptions),
     /// Measures barriers under load, for each combination of grain, threads, hogs (busy processes) and
     /// placement, with every policy and every installed library.
     #[command(after_help = "Example: foregather measure barriers --quick\n\
@@ -20,12 +20,12 @@ pub enum Measure {
                             Example: foregather measure barriers --ablation --output ablation.json\n\
                             Example: foregather measure barriers --predict --rows '2t' --waiters central/adaptive,central/block\n\
                             Example: foregather measure barriers --validate --check")]
-    Barriers(Barriers),
+    Barriers(BarriersOptions),
     /// Measures the cost and exit skew of every barrier, plain and harmonized, and compares them with a
     /// simulated network that uses this machine's measured LogGP parameters.
     #[command(after_help = "Example: foregather measure skew --quick\n\
                             Example: foregather measure skew --threads 4 --output skew.json && foregather report skew.json")]
-    Skew(Skew),
+    Skew(SkewOptions),
     /// Measures system noise: durations of a loop of constant work (Seidel & Davis 1992, figures 3-9 and
     /// 3-10).
     #[command(after_help = "Example: foregather measure noise --seconds 5\n\
@@ -35,7 +35,7 @@ pub enum Measure {
     /// message length from which synchronising pays (Seidel & Davis 1992, Table III).
     #[command(after_help = "Example: foregather measure shift --quick\n\
                             Example: foregather measure shift --threads 2 --format json --output shift.json")]
-    Shift(Shift),
+    Shift(ShiftOptions),
     /// Measures what occasional messages cost the reader of a queue, in delay and CPU time, with this
     /// project's queue and others. Python's queues need `python3` with `pyzmq` and this project's wheel
     /// (FOREGATHER_PYTHON names another interpreter), and vLLM's queue needs its file `shm_broadcast.py`
@@ -96,7 +96,7 @@ pub enum Measure {
     #[command(after_help = "Example: foregather measure programs hgb --python venv/bin/python\n\
                             Example: foregather measure programs hgb --threads 4 --hogs 0,1 --repetitions 3 --format json\n\n\
                             hgb is scikit-learn's HistGradientBoostingClassifier, in a Python that has scikit-learn.")]
-    Programs(Programs),
+    Programs(ProgramsOptions),
     /// Measures how long a process takes to exit after using this project's OpenMP runtime (exit, `_exit`,
     /// abort, SIGKILL), with up to four hogs, with and without saved costs, compared with the same runtime
     /// without scouts (idle-class probe threads).
@@ -104,7 +104,7 @@ pub enum Measure {
                             Example: foregather measure ends --hogs 0,2 --runs 10 --format json\n\n\
                             Passes (`met`) if the median is at most one scheduler tick later than without scouts, and the maximum at \
                             most three. Needs the peers' program and `cargo xtask drop-in libgomp`.")]
-    Ends(Ends),
+    Ends(EndsOptions),
     /// Judges the simulated scheduler by this machine's kernel: records the kernel's decisions about random
     /// workloads, and reports how many of them the simulated rules make from the same queues. Needs root (or
     /// CAP_PERFMON and a readable tracefs).
@@ -123,7 +123,7 @@ pub enum Measure {
                             Example: foregather measure blas --only collapse --runners foregather,openblas --format json\n\
                             Example: foregather measure blas --output blas.json && foregather report blas.json\n\n\
                             Crossovers are saved next to the machine's costs (see `foregather measure waits --help`).")]
-    Blas(Blas),
+    Blas(BlasOptions),
 }
 
 /// A part of `measure blas`.
@@ -139,7 +139,7 @@ pub enum BlasPart {
 
 /// Options of `measure blas`.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Blas {
+pub struct BlasOptions {
     /// Fewer sizes and shorter cells, in a minute for each BLAS.
     #[arg(long)]
     pub quick: bool,
@@ -326,7 +326,7 @@ pub struct SchedulerJudge {
 
 /// Options of `measure ends`.
 #[derive(Args, Clone, Debug)]
-pub struct Ends {
+pub struct EndsOptions {
     /// Number of processes per cell.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: u32,
@@ -350,7 +350,7 @@ pub enum ProgramName {
 
 /// Options of `measure programs`.
 #[derive(Args, Clone, Debug)]
-pub struct Programs {
+pub struct ProgramsOptions {
     /// Which program.
     #[arg(value_enum)]
     pub program: ProgramName,
@@ -403,7 +403,7 @@ pub struct Messages {
     pub fabric: String,
     /// Only one part.
     #[arg(long, value_enum)]
-    pub only: Option<MessagePart>,
+    pub only: Option<MessageExperiment>,
     /// Bytes of messages, separated by commas.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
     pub sizes: Vec<u32>,
@@ -438,7 +438,7 @@ pub enum RankWorld {
 
 /// A part of `measure messages`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MessagePart {
+pub enum MessageExperiment {
     /// Every method and size, with nothing else on the processors.
     Sizes,
     /// Every policy, with hogs and without.
@@ -447,7 +447,7 @@ pub enum MessagePart {
 
 /// Options of `measure waits`.
 #[derive(Args, Clone, Debug)]
-pub struct Waits {
+pub struct WaitsOptions {
     /// Takes a few seconds in all.
     #[arg(long)]
     pub quick: bool,
@@ -458,7 +458,7 @@ pub struct Waits {
 
 /// Options of `measure skew`.
 #[derive(Args, Clone, Debug)]
-pub struct Skew {
+pub struct SkewOptions {
     /// Two policies and fewer episodes, in ten seconds at most.
     #[arg(long)]
     pub quick: bool,
@@ -475,7 +475,7 @@ pub struct Skew {
 
 /// Options of `measure shift`.
 #[derive(Args, Clone, Debug)]
-pub struct Shift {
+pub struct ShiftOptions {
     /// Fewer rounds, in five seconds at most.
     #[arg(long)]
     pub quick: bool,
@@ -523,7 +523,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// Options of `measure barriers`.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Barriers {
+pub struct BarriersOptions {
     /// Eight rows and the main waiters, in 20 seconds.
     #[arg(long, conflicts_with_all = ["full", "wide", "draw"])]
     pub quick: bool,

@@ -41,19 +41,19 @@ pub struct Listed {
     /// Names, and what their environments must have.
     pub found: Vec<(String, Vec<(String, String)>)>,
     /// Those that are not here, by what to do about it.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingPeers>,
 }
 
 /// Peers that lack the same.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingPeers {
     /// Their names, separated by commas.
     pub names: String,
     /// What to do about it.
     pub remedy: String,
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingPeers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no {}: {}", self.names, self.remedy)
     }
@@ -80,7 +80,7 @@ pub fn listed(program: &Path, verb: &str) -> Result<Listed> {
     for peer in missing {
         by_remedy.entry(peer.remedy.unwrap_or_default()).or_default().push(peer.name);
     }
-    let missing = by_remedy.into_iter().map(|(remedy, names)| Missing { names: names.join(", "), remedy }).collect();
+    let missing = by_remedy.into_iter().map(|(remedy, names)| MissingPeers { names: names.join(", "), remedy }).collect();
     let found = found.into_iter().map(|peer| (peer.name, peer.env.into_iter().collect())).collect();
     Ok(Listed { found, missing })
 }
@@ -90,7 +90,7 @@ fn list(output: &Output) -> Option<Vec<Peer>> {
 }
 
 /// What runs cells of one kind.
-pub(super) struct Runner {
+pub(super) struct CellRunner {
     /// Its name in results.
     pub(super) name: String,
     pub(super) program: CellProgram,
@@ -114,13 +114,13 @@ impl RunnerSet {
     ///
     /// # Errors
     /// If one is unknown, which lists the others; or if the peers' program does not say which it has.
-    pub(super) fn runners(&self, wanted: Option<&str>, notes: &mut Vec<String>) -> Result<Vec<Runner>> {
-        let own = self.own.iter().map(|&name| Runner { name: name.to_owned(), program: CellProgram::default() });
-        let mut all: Vec<Runner> = own.collect();
+    pub(super) fn runners(&self, wanted: Option<&str>, notes: &mut Vec<String>) -> Result<Vec<CellRunner>> {
+        let own = self.own.iter().map(|&name| CellRunner { name: name.to_owned(), program: CellProgram::default() });
+        let mut all: Vec<CellRunner> = own.collect();
         match program() {
             Some(program) => {
                 let Listed { found, missing } = listed(&program, self.list)?;
-                let peer = |(name, env)| Runner { name, program: CellProgram::of_peers(program.clone(), env) };
+                let peer = |(name, env)| CellRunner { name, program: CellProgram::of_peers(program.clone(), env) };
                 all.extend(found.into_iter().map(peer));
                 notes.extend(missing.iter().map(ToString::to_string));
             }
@@ -137,7 +137,7 @@ impl RunnerSet {
     }
 }
 
-impl Runner {
+impl CellRunner {
     /// Runs one cell in a process of its own. `None` if it was not done in its time.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl Runner {
     /// The same of a cell that has to end.
     ///
     /// # Errors
-    /// As [`Runner::run`], and if it was not done in its time.
+    /// As [`CellRunner::run`], and if it was not done in its time.
     pub(super) fn run_to_end<C: Cell>(&self, cell: &C) -> Result<Option<C::Answer>> {
         self.program.run_to_end(cell, Within::default())
     }

@@ -1,12 +1,12 @@
 //! One message between two processes, by this project and through a pipe of the kernel, in turn.
 use crate::cells::{CellProgram, Within};
-use crate::matrix::{Matrix, Order, Surroundings};
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
 use crate::messages;
 use crate::waits::{Circumstance, Placement, cycles};
 use crate::{Measured, machine_file};
 use anyhow::Result;
-use foregather_bench::messages::{Answer, MessageCell, Task, Transport, World};
-use foregather_bench::ping_pong::{self, Method, Side};
+use foregather_bench::messages::{Answer, Measurand, MessageCell, Transport, World};
+use foregather_bench::ping_pong::{self, Method, PartyKind};
 use foregather_host::{affinity, clock};
 use foregather_machine::Nanos;
 use foregather_results::Measurement;
@@ -23,7 +23,7 @@ const ROUND_TRIPS: u32 = 400;
 const BATCH: Nanos = Nanos::from_ms(5);
 
 /// What one turn gave.
-enum Sent {
+enum PipeTurn {
     Messages(Box<Answer>),
     /// Nanoseconds of half a round trip, on average.
     Pipe(f64),
@@ -36,31 +36,31 @@ enum Sent {
 pub fn measure(turns: u32, quiet: bool) -> Result<Measured> {
     let allowed = affinity::allowed();
     let placement = if allowed.len() > 1 { Placement::TwoCpus } else { Placement::OneCpu };
-    let task = Task::Size { bytes: BYTES, transports: vec![Transport::Chosen], batches: 1, batch_ns: BATCH.0 };
+    let task = Measurand::Size { bytes: BYTES, transports: vec![Transport::Chosen], batches: 1, batch_ns: BATCH.0 };
     let cell = MessageCell { world: World::Shm, cpus: [allowed[0], allowed[1 % allowed.len()]], task };
-    let pipe = Circumstance { side: Side::Processes, placement, gap: Nanos::ZERO, runs: ROUND_TRIPS };
+    let pipe = Circumstance { side: PartyKind::Processes, placement, gap: Nanos::ZERO, runs: ROUND_TRIPS };
     machine_file::load_or_measure()?;
-    let mut matrix = Matrix::new("message", 2, turns, Order::Alternating, quiet);
+    let mut matrix = CellLoop::new("message", 2, turns, TurnOrder::Alternating, quiet);
     let columns = [OURS, PIPE];
     let runs = matrix.row(
-        Surroundings::default(),
+        BackgroundOfRow::default(),
         &columns,
         |name| (*name).to_owned(),
         |&name, _| {
             if name == OURS {
                 let answer = CellProgram::default().run_to_end(&cell, Within::default())?;
-                return Ok(answer.map(|answer| Sent::Messages(Box::new(answer))));
+                return Ok(answer.map(|answer| PipeTurn::Messages(Box::new(answer))));
             }
             let round_trips = cycles(&[ping_pong::run(&pipe.setup(Method::Pipe, ROUND_TRIPS))?]);
             let mean = round_trips.iter().sum::<u64>() / round_trips.len().max(1) as u64;
-            Ok(Some(Sent::Pipe(clock::cycles_to_nanos(mean).0 as f64 / 2.0)))
+            Ok(Some(PipeTurn::Pipe(clock::cycles_to_nanos(mean).0 as f64 / 2.0)))
         },
     )?;
     let (mut answers, mut through) = (vec![], vec![]);
     for sent in runs.into_iter().flat_map(|runs| runs.results) {
         match sent {
-            Sent::Messages(answer) => answers.push(*answer),
-            Sent::Pipe(ns) => through.push(ns),
+            PipeTurn::Messages(answer) => answers.push(*answer),
+            PipeTurn::Pipe(ns) => through.push(ns),
         }
     }
     matrix.found.measurements.extend(messages::of_turns(&cell, answers));

@@ -3,8 +3,8 @@
 use crate::Measured;
 use crate::blas::{KIND, one_size};
 use crate::machine_file;
-use crate::matrix::{Matrix, Order, Surroundings};
-use crate::peers::Runner;
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
+use crate::peers::CellRunner;
 use anyhow::{Result, anyhow};
 use foregather_bench::blas::{BlasCell, BlasResult, Routine};
 use foregather_bench::python;
@@ -26,7 +26,7 @@ pub const NUMPY: &str = "numpy";
 
 /// What makes products.
 enum Maker {
-    Runner(Runner),
+    Runner(CellRunner),
     NumPy,
 }
 
@@ -77,8 +77,8 @@ pub fn measure(n: u32, wanted: &[&str], ms: u64, quiet: bool) -> Result<Measured
     let makers = makers(wanted, &mut notes)?;
     machine_file::load_or_measure()?;
     let threads = affinity::allowed().len() as u32;
-    let mut matrix = Matrix::new("product", makers.len(), 1, Order::Alternating, quiet);
-    let runs = matrix.row(Surroundings::default(), &makers, Maker::name, |maker, _| match maker {
+    let mut matrix = CellLoop::new("product", makers.len(), 1, TurnOrder::Alternating, quiet);
+    let runs = matrix.row(BackgroundOfRow::default(), &makers, Maker::name, |maker, _| match maker {
         Maker::Runner(runner) => {
             let (routine, name) = (Routine::Dgemm, runner.name.clone());
             let cell = BlasCell { runner: name, routine, n, threads, gap_ns: 0, span_ns: ms * 1_000_000 };

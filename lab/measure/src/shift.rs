@@ -1,7 +1,7 @@
 //! Measures whether it pays to synchronise before a shift on this machine. Seidel & Davis 1992 studied this
 //! on a hypercube (Table III) without confirming it; here threads shift around a ring in shared memory.
-use crate::matrix::{Matrix, Order, Surroundings};
-use crate::options::Shift;
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
+use crate::options::ShiftOptions;
 use crate::skew::ENTRY_SKEW;
 use crate::{Experiment, Measured};
 use anyhow::Result;
@@ -52,7 +52,7 @@ struct Case {
     series: Vec<Vec<Series>>,
 }
 
-impl Experiment for Shift {
+impl Experiment for ShiftOptions {
     fn name(&self) -> &'static str {
         "shift"
     }
@@ -87,9 +87,9 @@ impl Experiment for Shift {
         let (time, usual) = if self.quick { QUICK_TIME } else { TIME };
         let repetitions = self.repetitions.unwrap_or(usual);
         let at_most = Nanos(time.0 / (cases.len() as u64 * u64::from(usual)));
-        let matrix = Matrix::new(self.name(), cases.len(), repetitions, Order::Random(self.seed), quiet);
+        let matrix = CellLoop::new(self.name(), cases.len(), repetitions, TurnOrder::Random(self.seed), quiet);
         let name = |case: &Case| format!("{} threads, {} bytes", case.threads, case.bytes);
-        let runs = matrix.all_or_none().row(Surroundings::default(), &cases, name, |case, turn| {
+        let runs = matrix.all_or_none().row(BackgroundOfRow::default(), &cases, name, |case, turn| {
             Ok(Some(shift::run(&case.setup(&cpus, at_most, turn.seed))?))
         })?;
         cases.iter_mut().zip(runs).for_each(|(case, runs)| case.series = runs.results);

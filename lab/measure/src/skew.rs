@@ -1,7 +1,7 @@
 //! Every barrier twice over: what it costs, and how unevenly its members leave it; and what was predicted:
 //! the cost of the same source in a simulated network with this machine's LogGP parameters.
-use crate::matrix::{Matrix, Order, Surroundings};
-use crate::options::Skew;
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
+use crate::options::SkewOptions;
 use crate::{Experiment, Measured};
 use anyhow::Result;
 use foregather_barrier::{Algorithm, SignalCost};
@@ -70,7 +70,7 @@ impl Case {
     }
 }
 
-impl Experiment for Skew {
+impl Experiment for SkewOptions {
     fn name(&self) -> &'static str {
         "skew"
     }
@@ -87,9 +87,9 @@ impl Experiment for Skew {
         let mut cases = cases(self.threads, policies, parameters.all.first(), &mut notes)?;
         let repetitions = self.repetitions.unwrap_or(usual);
         let at_most = Nanos(if self.quick { QUICK_TIME } else { TIME }.0 / (cases.len() as u64 * u64::from(usual)));
-        let matrix = Matrix::new(self.name(), cases.len(), repetitions, Order::Random(self.seed), quiet);
+        let matrix = CellLoop::new(self.name(), cases.len(), repetitions, TurnOrder::Random(self.seed), quiet);
         let name = |case: &Case| format!("{} {} {}", case.kind.name(), case.policy_name, case.release.name());
-        let runs = matrix.all_or_none().row(Surroundings::default(), &cases, name, |case, turn| {
+        let runs = matrix.all_or_none().row(BackgroundOfRow::default(), &cases, name, |case, turn| {
             // Where the host runs two virtual processors, and so what a line costs, changes from moment to
             // moment.
             if !parameters.all.is_empty() && parameters.all.len() <= turn.repetition as usize {
@@ -114,7 +114,7 @@ impl Experiment for Skew {
     }
 }
 
-fn setup(options: &Skew, case: &Case, at_most: Nanos, seed: u64) -> Setup {
+fn setup(options: &SkewOptions, case: &Case, at_most: Nanos, seed: u64) -> Setup {
     // Sleepers take twenty times as long.
     let episodes = if case.policy == Policy::Block { 1_000 } else { 4_000 } / if options.quick { 2 } else { 1 };
     Setup {

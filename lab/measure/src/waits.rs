@@ -1,9 +1,9 @@
 //! What waiting costs: the prices of the kernel's verbs, and the ping-pong of Guignon 2000 by every method.
-use crate::matrix::{Matrix, Order, Surroundings};
-use crate::options::Waits;
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
+use crate::options::WaitsOptions;
 use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
-use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
+use foregather_bench::ping_pong::{self, Method, PartyKind, PingPong, Setup};
 use foregather_bench::prices;
 use foregather_host::{affinity, clock};
 use foregather_machine::{Costs, Nanos};
@@ -30,7 +30,7 @@ pub enum Placement {
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstance {
     /// Threads or processes.
-    pub side: Side,
+    pub side: PartyKind,
     /// Where.
     pub placement: Placement,
     /// Idling before each ping.
@@ -42,7 +42,7 @@ pub struct Circumstance {
 impl Circumstance {
     /// As the ids of measurements have it: `process/two-cpus`.
     fn names(&self) -> (&'static str, &'static str, String) {
-        let side = if self.side == Side::Processes { "process" } else { "thread" };
+        let side = if self.side == PartyKind::Processes { "process" } else { "thread" };
         let placement = if self.placement == Placement::TwoCpus { "two-cpus" } else { "one-cpu" };
         let gap = match self.gap.0 {
             ns if ns >= 1_000_000 => format!("{}ms", ns / 1_000_000),
@@ -59,7 +59,7 @@ impl Circumstance {
     }
 }
 
-impl Experiment for Waits {
+impl Experiment for WaitsOptions {
     fn name(&self) -> &'static str {
         "waits"
     }
@@ -70,14 +70,14 @@ impl Experiment for Waits {
         let (mut all, costs) = prices()?;
         let runs = if self.quick { self.runs.min(400) } else { self.runs };
         let mut circumstances = Vec::new();
-        for side in [Side::Processes, Side::Threads] {
+        for side in [PartyKind::Processes, PartyKind::Threads] {
             for placement in [Placement::TwoCpus, Placement::OneCpu] {
                 circumstances.push(Circumstance { side, placement, gap: Nanos::ZERO, runs });
             }
         }
         for gap in [Nanos::from_us(200), Nanos::from_ms(10)] {
             let runs = (runs / if self.quick { 40 } else { 10 }).max(8);
-            circumstances.push(Circumstance { side: Side::Processes, placement: Placement::TwoCpus, gap, runs });
+            circumstances.push(Circumstance { side: PartyKind::Processes, placement: Placement::TwoCpus, gap, runs });
         }
         if affinity::allowed().len() < 2 {
             circumstances.retain(|c| c.placement == Placement::OneCpu);
@@ -106,8 +106,8 @@ fn prices() -> Result<(Measured, Costs)> {
 }
 
 /// The loop over `methods` methods in all circumstances.
-pub fn matrix(methods: usize, quiet: bool) -> Matrix {
-    Matrix::new("ping-pong", methods, PARTS, Order::Alternating, quiet)
+pub fn matrix(methods: usize, quiet: bool) -> CellLoop {
+    CellLoop::new("ping-pong", methods, PARTS, TurnOrder::Alternating, quiet)
 }
 
 /// All methods in one circumstance, in alternating parts; what each gave, put together. A method that cannot
@@ -115,10 +115,10 @@ pub fn matrix(methods: usize, quiet: bool) -> Matrix {
 ///
 /// # Errors
 /// Never, as nothing is beside the two sides.
-pub fn ping_pongs(circumstance: Circumstance, methods: &[Method], matrix: &mut Matrix) -> Result<Vec<(Method, Vec<PingPong>)>> {
+pub fn ping_pongs(circumstance: Circumstance, methods: &[Method], matrix: &mut CellLoop) -> Result<Vec<(Method, Vec<PingPong>)>> {
     let (side, placement, gap) = circumstance.names();
     let name = |method: &Method| format!("{side} {placement} {} {gap}", method.name());
-    let runs = matrix.row(Surroundings::default(), methods, name, |method, turn| {
+    let runs = matrix.row(BackgroundOfRow::default(), methods, name, |method, turn| {
         let runs = circumstance.runs / PARTS + u32::from(turn.repetition < circumstance.runs % PARTS);
         Ok(Some(ping_pong::run(&circumstance.setup(*method, runs.max(1)))?))
     })?;

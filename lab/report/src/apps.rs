@@ -4,9 +4,9 @@
 //! Draws measurements `app/...` as [`apps`] describes them.
 use super::Drawn;
 use super::axis::{Axis, Scale};
-use super::curve::{Curve, Look, Point};
+use super::curve::{Curve, CurveStyle, Point};
 use super::legend::{LegendEntry, Swatch};
-use super::spec::{Cell, Chart, FigureSpec, most, positive};
+use super::spec::{Chart, FigureSpec, ShownMeasurement, most, positive};
 use super::svg::{At, Canvas, Svg, colour, fitted, ink, width_of};
 use foregather_results::Measurement;
 use foregather_results::apps::{self, APP, PARTS, RANKS, SERIES, SPEEDUP};
@@ -29,12 +29,12 @@ pub(super) const SPEEDUPS: FigureSpec = FigureSpec {
         whole: true,
         y: ("times as quick as on {fewest}", Scale::Linear),
         level: None,
-        look: |_| Look::Points,
+        look: |_| CurveStyle::Points,
         more: |cells| {
             let [fewest, most] = ends(cells);
             let points = [fewest, most].map(|ranks| Point::sharp((ranks, ranks / fewest))).to_vec();
             // The ideal lies below the others, so that a curve that comes close to it stays visible.
-            [vec![Curve { name: "ideal".to_owned(), points, look: Look::Band }], vec![]]
+            [vec![Curve { name: "ideal".to_owned(), points, look: CurveStyle::Band }], vec![]]
         },
     },
     caption: |cells| {
@@ -59,7 +59,7 @@ pub(super) fn are_simulated(all: &[Measurement]) -> bool {
 }
 
 /// The fewest and the most ranks of all runs.
-fn ends(cells: &[Cell<'_>]) -> [f64; 2] {
+fn ends(cells: &[ShownMeasurement<'_>]) -> [f64; 2] {
     let ranks = || cells.iter().map(|cell| cell.number(RANKS));
     [ranks().fold(f64::MAX, f64::min), ranks().fold(0.0, f64::max)]
 }

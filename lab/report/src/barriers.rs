@@ -25,7 +25,7 @@ const WAITERS_MAX: usize = 40;
 const SHARE: &str = "oracle_share";
 
 /// One cell of the matrix.
-struct Cell<'a> {
+struct MatrixCell<'a> {
     row: &'a str,
     waiter: &'a str,
     ours: bool,
@@ -34,7 +34,7 @@ struct Cell<'a> {
     number: usize,
 }
 
-impl<'a> Cell<'a> {
+impl<'a> MatrixCell<'a> {
     fn from((number, of): (usize, &'a Measurement)) -> Option<Self> {
         let label = |name| of.labels.get(name).map(String::as_str);
         Some(Self { row: label("row")?, waiter: label("waiter")?, ours: label("kind") == Some("ours"), of, number })
@@ -72,7 +72,7 @@ impl Contender<'_> {
 }
 
 /// The waiters: the product, other libraries, fixed policies; of each the best first.
-fn waiters<'a>(all: &[Cell<'a>]) -> Vec<Contender<'a>> {
+fn waiters<'a>(all: &[MatrixCell<'a>]) -> Vec<Contender<'a>> {
     let waiter = |name: &'a str| {
         let shares = || all.iter().filter(|c| c.waiter == name).filter_map(|c| Some((c.share()?, c)));
         let (_, cell) = shares().min_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -92,10 +92,10 @@ fn waiters<'a>(all: &[Cell<'a>]) -> Vec<Contender<'a>> {
 
 /// Share of the row's oracle, rows by waiters, with the geometric mean and the worst row of each waiter.
 pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
-    let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
+    let all: Vec<MatrixCell<'_>> = all.iter().enumerate().filter_map(MatrixCell::from).collect();
     let waiters = waiters(&all);
     waiters.first()?;
-    let found: BTreeMap<(&str, &str), &Cell<'_>> = all.iter().rev().map(|c| ((c.row, c.waiter), c)).collect();
+    let found: BTreeMap<(&str, &str), &MatrixCell<'_>> = all.iter().rev().map(|c| ((c.row, c.waiter), c)).collect();
     let mut rows: Vec<HeatRow> = Vec::new();
     for name in distinct(all.iter().map(|c| c.row)) {
         let cell = |w: &Contender<'_>| found.get(&(name, w.name)).and_then(|cell| Some((cell.share()?, Some(cell.number))));
@@ -125,11 +125,11 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
 }
 
 /// In how many rows a waiter comes to at least 0.95 of the best.
-fn reached(all: &[Cell<'_>], waiter: &str) -> usize {
+fn reached(all: &[MatrixCell<'_>], waiter: &str) -> usize {
     all.iter().filter(|c| c.waiter == waiter && c.share().is_some_and(|share| share >= 0.95)).count()
 }
 
-fn matrix_caption(all: &[Cell<'_>], waiters: &[Contender<'_>], rows: usize) -> String {
+fn matrix_caption(all: &[MatrixCell<'_>], waiters: &[Contender<'_>], rows: usize) -> String {
     let told = |what: &str, w: &Contender<'_>| {
         let (geomean, worst, row) = (share(w.geomean), share(w.worst), names::row_whole(w.worst_row));
         format!("{what} has a geometric mean of {geomean}; its worst row, {row}, is at {worst}")
@@ -152,7 +152,7 @@ fn matrix_caption(all: &[Cell<'_>], waiters: &[Contender<'_>], rows: usize) -> S
 
 /// How close the product comes to the best of each row, and how close others do, in a sentence.
 pub(super) fn headline(all: &[Measurement]) -> Option<Headline> {
-    let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
+    let all: Vec<MatrixCell<'_>> = all.iter().enumerate().filter_map(MatrixCell::from).collect();
     let waiters = waiters(&all);
     let product = waiters.iter().find(|w| w.group == ColumnGroup::Product)?;
     let rows = distinct(all.iter().map(|c| c.row));
@@ -195,12 +195,12 @@ fn number(ratio: f64) -> String {
 /// Geometric mean and worst row of every waiter, class by class; below, over the core and the extended
 /// matrix.
 pub(super) fn classes(all: &[Measurement]) -> Option<Drawn> {
-    let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
+    let all: Vec<MatrixCell<'_>> = all.iter().enumerate().filter_map(MatrixCell::from).collect();
     let waiters = waiters(&all);
     let first = waiters.first()?;
     let told = |name: &str, holds: &dyn Fn(LoadClass) -> bool| {
         let both = |w: &Contender<'_>| {
-            let mine = all.iter().filter(|c| c.waiter == w.name && c.class().is_some_and(holds)).filter_map(Cell::share);
+            let mine = all.iter().filter(|c| c.waiter == w.name && c.class().is_some_and(holds)).filter_map(MatrixCell::share);
             geomean_and_worst(&mine.collect::<Vec<_>>(), true)
         };
         let both: Vec<_> = waiters.iter().map(both).collect();
@@ -240,13 +240,13 @@ fn chosen<'a>(rows: &[&'a str]) -> Vec<&'a str> {
 
 /// Processor time per episode in a few rows.
 pub(super) fn cpu(all: &[Measurement]) -> Option<Drawn> {
-    let all: Vec<Cell<'_>> =
-        all.iter().enumerate().filter_map(Cell::from).filter(|c| c.of.figures.contains_key("cpu_us_per_episode")).collect();
+    let all: Vec<MatrixCell<'_>> =
+        all.iter().enumerate().filter_map(MatrixCell::from).filter(|c| c.of.figures.contains_key("cpu_us_per_episode")).collect();
     let waiters = waiters(&all);
     waiters.first()?;
     let rows = chosen(&distinct(all.iter().map(|c| c.row)));
-    let cost = |c: &Cell<'_>| c.of.figures.get("cpu_us_per_episode").copied().unwrap_or(0.0);
-    let bar = |c: &Cell<'_>| {
+    let cost = |c: &MatrixCell<'_>| c.of.figures.get("cpu_us_per_episode").copied().unwrap_or(0.0);
+    let bar = |c: &MatrixCell<'_>| {
         let label = waiters.iter().position(|w| w.name == c.waiter)?;
         Some(Bar { label, series: waiters[label].group as usize, value: cost(c), whisker: None, dot: None, of: c.number })
     };
@@ -265,7 +265,7 @@ pub(super) fn cpu(all: &[Measurement]) -> Option<Drawn> {
         let mut here = in_row(row);
         here.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
         let (least, most) = (*here.first()?, *here.last()?);
-        let shown = |c: &Cell<'_>| format!("{} ({})", names::waiter(c.waiter), quantity(cost(c), "us"));
+        let shown = |c: &MatrixCell<'_>| format!("{} ({})", names::waiter(c.waiter), quantity(cost(c), "us"));
         let row = names::row_whole(row);
         Some(format!("{row}: least by {}, most by {}", shown(least), shown(most)))
     };

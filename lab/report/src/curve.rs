@@ -14,7 +14,7 @@ const MARKS_OF_DENSE: usize = 12;
 pub(super) struct Curve {
     pub(super) name: String,
     pub(super) points: Vec<Point>,
-    pub(super) look: Look,
+    pub(super) look: CurveStyle,
 }
 
 /// A point, and the heights between which its values scatter.
@@ -35,7 +35,7 @@ impl Point {
 
 /// How a curve is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum CurveStyle {
     /// A line, as for distribution functions.
     Line,
     /// A line with its points, as for measured values.
@@ -50,10 +50,10 @@ impl Curve {
     /// Its colour and its dashes, as the series with this number.
     fn ink(&self, series: usize) -> (&'static str, &'static str) {
         match self.look {
-            Look::Band => (ink::PALE, ""),
-            Look::Line => (colour(series), dash(series)),
+            CurveStyle::Band => (ink::PALE, ""),
+            CurveStyle::Line => (colour(series), dash(series)),
             // Marks tell the series apart.
-            Look::Points | Look::Dots => (colour(series), ""),
+            CurveStyle::Points | CurveStyle::Dots => (colour(series), ""),
         }
     }
 
@@ -61,9 +61,9 @@ impl Curve {
     pub(super) fn swatch(&self, series: usize) -> (&'static str, Swatch) {
         let (ink, dash) = self.ink(series);
         let swatch = match self.look {
-            Look::Band | Look::Line => Swatch::Line(dash),
-            Look::Points => Swatch::Marked,
-            Look::Dots => Swatch::Mark,
+            CurveStyle::Band | CurveStyle::Line => Swatch::Line(dash),
+            CurveStyle::Points => Swatch::Marked,
+            CurveStyle::Dots => Swatch::Mark,
         };
         (ink, swatch)
     }
@@ -78,10 +78,10 @@ impl Curve {
             let outline = self.spread(x, y);
             canvas.put(format_args!(r#"<path d="{outline}" fill="{ink}" fill-opacity=".16"/>"#));
         }
-        if self.look != Look::Dots {
+        if self.look != CurveStyle::Dots {
             let line = self.line(steps, x, y);
             let width = match self.look {
-                Look::Band => 7.0,
+                CurveStyle::Band => 7.0,
                 _ if self.points.len() > DENSE => 1.3,
                 _ => 1.8,
             };
@@ -89,9 +89,9 @@ impl Curve {
                 r#"<path d="{line}" fill="none" stroke="{ink}" stroke-width="{width}" stroke-linejoin="round" stroke-dasharray="{dash}"/>"#
             ));
         }
-        if matches!(self.look, Look::Points | Look::Dots) {
+        if matches!(self.look, CurveStyle::Points | CurveStyle::Dots) {
             let n = self.points.len();
-            let every = if n > DENSE && self.look == Look::Points { n.div_ceil(MARKS_OF_DENSE) } else { 1 };
+            let every = if n > DENSE && self.look == CurveStyle::Points { n.div_ceil(MARKS_OF_DENSE) } else { 1 };
             // Marks of several dense curves do not stand above each other.
             let marked = self.points.iter().skip(5 * series % every).step_by(every);
             mark(canvas, series, ink, marked.map(|p| (x.at(p.x), y.at(p.y))));
@@ -115,7 +115,7 @@ impl Curve {
 
     /// The area from the lowest values there to the highest values back; of dots, an upright line each.
     fn spread(&self, x: &Axis, y: &Axis) -> String {
-        if self.look == Look::Dots {
+        if self.look == CurveStyle::Dots {
             let upright = |p: &Point| format!("M{:.1} {:.1}h4V{:.1}h-4z", x.at(p.x) - 2.0, y.at(p.low), y.at(p.high));
             return self.points.iter().map(upright).collect();
         }

@@ -1,5 +1,5 @@
 //! A document as figures read it: of very many measurements the first, and times as times, not as cycles.
-use foregather_results::{Level, Measurement, Results, Summary};
+use foregather_results::{Measurement, Results, Summary, TrustLevel};
 use std::borrow::Cow;
 
 /// The most measurements of a document that figures show; its page and its data say how many there are.
@@ -24,7 +24,7 @@ impl<'a> Document<'a> {
 
     /// Returns whether background load makes the measurements unusable.
     pub(crate) fn is_disturbed(&self) -> bool {
-        self.results.noise.verdict == Level::Unusable
+        self.results.noise.verdict == TrustLevel::Unusable
     }
 }
 

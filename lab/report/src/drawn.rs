@@ -6,7 +6,7 @@
 //! `threads`, `hogs` and `runner`).
 use super::axis::Scale;
 use super::names;
-use super::spec::{Cell, Chart, FigureSpec, Reading, bars, figure, most};
+use super::spec::{Chart, DrawnValue, FigureSpec, ShownMeasurement, bars, figure, most};
 use foregather_results::Measurement;
 use foregather_results::geomean;
 use foregather_results::ids::{PROGRAMS, REGRET};
@@ -15,7 +15,7 @@ use foregather_results::number::digits;
 /// More rows than that are not shown: the worst are.
 const ROWS_MOST: usize = 80;
 
-fn ratio(cell: &Cell<'_>) -> f64 {
+fn ratio(cell: &ShownMeasurement<'_>) -> f64 {
     cell.figure("ratio").unwrap_or(f64::NAN)
 }
 
@@ -31,8 +31,8 @@ pub(super) const REGRETS: FigureSpec = FigureSpec {
     title: "Regret in drawn rows: {episodes}",
     values: &[("", |m| {
         let above_zero = |name| figure(m, name).filter(|&value| value > 0.0);
-        let reading = Reading::of(above_zero("ratio")?).scattered(above_zero("low"), above_zero("high"));
-        Some(Reading { dot: above_zero("floor"), ..reading })
+        let reading = DrawnValue::of(above_zero("ratio")?).scattered(above_zero("low"), above_zero("high"));
+        Some(DrawnValue { dot: above_zero("floor"), ..reading })
     })],
     series: "{class}",
     along: "{row}",
@@ -72,7 +72,7 @@ pub(super) const RUNTIMES: FigureSpec = FigureSpec {
     title: "{program} by each OpenMP runtime",
     values: &[("", |m| {
         let s = &m.summary;
-        Some(Reading::of(s.p50.filter(|&s| s > 0.0)?).scattered(s.min.filter(|&low| low > 0.0), s.max))
+        Some(DrawnValue::of(s.p50.filter(|&s| s > 0.0)?).scattered(s.min.filter(|&low| low > 0.0), s.max))
     })],
     panel: "{threads} threads",
     series: "{beside}",
@@ -80,7 +80,7 @@ pub(super) const RUNTIMES: FigureSpec = FigureSpec {
     chart: bars("seconds (log scale)", Scale::Log10, "s"),
     caption: |cells| {
         let ours = || cells.iter().filter(|cell| names::is_product(cell.name("runner")));
-        let regret = |cell: &Cell<'_>| cell.figure("regret").unwrap_or(f64::NAN);
+        let regret = |cell: &ShownMeasurement<'_>| cell.figure("regret").unwrap_or(f64::NAN);
         let worst = most(ours().filter(|cell| regret(cell).is_finite()), regret);
         let worst = worst.map_or(String::new(), |cell| {
             let [threads, beside] = ["threads", "beside"].map(|name| cell.name(name));

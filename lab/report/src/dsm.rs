@@ -5,7 +5,7 @@
 //! with the labels `touch`, `bytes`, `backend` and `policy`; the parts are figures), and `dsm-views/...`
 //! (with the labels `views` and `kib` and the figure `ratio`).
 use super::axis::Scale;
-use super::spec::{FigureSpec, Reading, bars, figure, least, lines, positive};
+use super::spec::{DrawnValue, FigureSpec, bars, figure, least, lines, positive};
 use super::svg::escape;
 use foregather_results::Measurement;
 use foregather_results::elsewhere;
@@ -19,11 +19,11 @@ pub(super) const PARTS_OF_FAULTS: FigureSpec = FigureSpec {
     title: "What a fault of shared memory costs",
     values: &[
         // The upper end of the scatter would leave no room for the parts: it is in the table.
-        ("a fault", |m| Some(Reading { dot: figure(m, "p10_ns").map(|ns| ns / 1e3), ..whole(m)? })),
-        ("signal, open", |m| figure(m, FAULT_PARTS[0]).map(Reading::of)),
-        ("owner's call", |m| figure(m, FAULT_PARTS[1]).map(Reading::of)),
-        ("frames", |m| figure(m, FAULT_PARTS[2]).map(Reading::of)),
-        ("the rest", |m| figure(m, FAULT_PARTS[3]).map(Reading::of)),
+        ("a fault", |m| Some(DrawnValue { dot: figure(m, "p10_ns").map(|ns| ns / 1e3), ..whole(m)? })),
+        ("signal, open", |m| figure(m, FAULT_PARTS[0]).map(DrawnValue::of)),
+        ("owner's call", |m| figure(m, FAULT_PARTS[1]).map(DrawnValue::of)),
+        ("frames", |m| figure(m, FAULT_PARTS[2]).map(DrawnValue::of)),
+        ("the rest", |m| figure(m, FAULT_PARTS[3]).map(DrawnValue::of)),
     ],
     series: "{backend}[, {policy}]",
     along: "{touch}, {bytes} bytes{asked}",
@@ -103,8 +103,8 @@ pub(super) const MANY_VIEWS: FigureSpec = FigureSpec {
 };
 
 /// The median of a fault, in microseconds.
-fn whole(m: &Measurement) -> Option<Reading> {
-    m.summary.p50.filter(|&ns| ns > 0.0).map(|ns| Reading::of(ns / 1e3))
+fn whole(m: &Measurement) -> Option<DrawnValue> {
+    m.summary.p50.filter(|&ns| ns > 0.0).map(|ns| DrawnValue::of(ns / 1e3))
 }
 
 fn size(kib: f64) -> String {

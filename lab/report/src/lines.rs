@@ -24,7 +24,7 @@ pub(super) fn more_than(shown: usize, all: usize, what: &str) -> String {
 }
 
 /// A chart of curves.
-pub(super) struct Lines<'a> {
+pub(super) struct LineChart<'a> {
     pub(super) title: &'a str,
     pub(super) x: AxisSide,
     pub(super) y: AxisSide,
@@ -76,7 +76,7 @@ struct PlotArea {
     bottom: f64,
 }
 
-impl Lines<'_> {
+impl LineChart<'_> {
     /// The chart as SVG.
     pub(super) fn render(&self) -> Svg {
         let mut canvas = Canvas::new(WIDTH);

@@ -6,7 +6,7 @@
 //! `half_p99_us` and `hog_share`).
 use super::axis::Scale;
 use super::names::{PRODUCT, busy, policy};
-use super::spec::{Cell, FigureSpec, Reading, bars, least, lines, most, positive};
+use super::spec::{DrawnValue, FigureSpec, ShownMeasurement, bars, least, lines, most, positive};
 use foregather_results::Measurement;
 use foregather_results::ids::{MESSAGES, MESSAGES_LOADED};
 use foregather_results::number::{digits, quantity, short};
@@ -20,11 +20,11 @@ pub(super) const LATENCY: FigureSpec = FigureSpec {
     title: "Half a round trip by size",
     values: &[("", |m| {
         let s = timed(m, "ping-pong")?;
-        Some(Reading::of(s.p50?).scattered(s.min, s.p90))
+        Some(DrawnValue::of(s.p50?).scattered(s.min, s.p90))
     })],
     chart: lines("bytes (log scale)", ("ns (log scale)", Scale::Log10), None),
     caption: |cells| {
-        let told = |cell: &Cell<'_>| {
+        let told = |cell: &ShownMeasurement<'_>| {
             let (bytes, half) = (short(cell.number("bytes")), quantity(cell.value, "ns"));
             format!("{bytes} bytes take {half} ({}, {})", cell.name("way"), cell.name("world"))
         };
@@ -39,11 +39,11 @@ pub(super) const BANDWIDTH: FigureSpec = FigureSpec {
     values: &[("", |m| {
         let (s, bytes) = (timed(m, "stream")?, m.labels.get("bytes")?.parse::<f64>().ok()?);
         let rate = |ns: Option<f64>| ns.map(|ns| bytes / ns);
-        Some(Reading::of(rate(s.p50)?).scattered(rate(s.p90), rate(s.min)))
+        Some(DrawnValue::of(rate(s.p50)?).scattered(rate(s.p90), rate(s.min)))
     })],
     chart: lines("bytes (log scale)", ("GB/s (log scale)", Scale::Log10), None),
     caption: |cells| {
-        let told = |cell: &Cell<'_>| {
+        let told = |cell: &ShownMeasurement<'_>| {
             let [gb_per_s, per_s] = ["gb_per_s", "messages_per_s"].map(|name| cell.figure(name).unwrap_or(f64::NAN));
             let (bytes, per_s, gb_per_s) = (short(cell.number("bytes")), short(per_s), digits(gb_per_s, 3));
             let (way, world) = (cell.name("way"), cell.name("world"));
@@ -60,7 +60,7 @@ fn timed<'a>(m: &'a Measurement, pattern: &str) -> Option<&'a foregather_results
 }
 
 /// Two remarks: on the shortest and on the longest messages by the way that the messenger chooses.
-fn ends(all: &[Cell<'_>], say: impl Fn(&Cell<'_>) -> String) -> Option<String> {
+fn ends(all: &[ShownMeasurement<'_>], say: impl Fn(&ShownMeasurement<'_>) -> String) -> Option<String> {
     let first = all.iter().find(|cell| cell.name("way") == "chosen").or(all.first())?;
     let same = || all.iter().filter(|cell| ["way", "world"].iter().all(|name| cell.name(name) == first.name(name)));
     let (shortest, longest) = (least(same(), |cell| cell.number("bytes"))?, most(same(), |cell| cell.number("bytes"))?);
@@ -86,14 +86,14 @@ pub(super) const BESIDE_HOGS: FigureSpec = FigureSpec {
     values: &[
         ("half a round trip, mean us", |m| positive(m, "half_mean_us")),
         ("99th percentile us", |m| positive(m, "half_p99_us")),
-        ("busy programs keep %", |m| positive(m, "hog_share").map(|share| Reading::of(share.value * 100.0))),
+        ("busy programs keep %", |m| positive(m, "hog_share").map(|share| DrawnValue::of(share.value * 100.0))),
     ],
     series: "{beside}",
     along: "{plain}",
     chart: bars("microseconds, or percent of their speed alone (log scale)", Scale::Log10, ""),
     caption: |cells| {
-        let rate = |cell: &Cell<'_>| cell.m.summary.p50.unwrap_or(0.0);
-        let share = |cell: &Cell<'_>| cell.figure("hog_share").filter(|&share| share > 0.0);
+        let rate = |cell: &ShownMeasurement<'_>| cell.m.summary.p50.unwrap_or(0.0);
+        let share = |cell: &ShownMeasurement<'_>| cell.figure("hog_share").filter(|&share| share > 0.0);
         let told = most(cells.iter().filter(|cell| share(cell).is_some()), rate).or(cells.first())?;
         let keep =
             share(told).map(|share| format!(", while the busy programs keep {} % of their speed", digits(share * 100.0, 3)));

@@ -7,8 +7,8 @@
 //! `noise/loops/...`.
 use super::Drawn;
 use super::axis::Scale;
-use super::curve::{Curve, Look, Point};
-use super::lines::{AxisSide, Lines, Plot};
+use super::curve::{Curve, CurveStyle, Point};
+use super::lines::{AxisSide, LineChart, Plot};
 use foregather_results::number::{digits, quantity, short};
 use foregather_results::{Distribution, Measurement};
 
@@ -37,7 +37,7 @@ fn point(x: f64, values: &[f64]) -> Option<Point> {
 }
 
 /// The curve, unless it has no points.
-fn curve(name: &str, points: Vec<Point>, look: Look) -> Option<Curve> {
+fn curve(name: &str, points: Vec<Point>, look: CurveStyle) -> Option<Curve> {
     (!points.is_empty()).then(|| Curve { name: name.to_owned(), points, look })
 }
 
@@ -47,7 +47,7 @@ pub(super) fn trace(all: &[Measurement]) -> Option<Drawn> {
     let plots: Vec<Plot> = traces.iter().filter_map(|m| trace_plot(m)).take(PLOTS).collect();
     let told = of(all, "loops").into_iter().take(PLOTS).filter_map(trace_caption).collect::<Vec<_>>().join(" ");
     let title = format!("A loop that ought to take the same time again and again{}", shown(traces.len()));
-    let lines = Lines {
+    let lines = LineChart {
         title: &title,
         x: AxisSide::new("ms, loops end to end", Scale::Span),
         y: AxisSide::new("us a loop (log scale)", Scale::Log10),
@@ -70,9 +70,9 @@ fn trace_plot(m: &Measurement) -> Option<Plot> {
     let column = |loops: &[(f64, f64)]| point(loops[loops.len() / 2].0, &loops.iter().map(|l| l.1).collect::<Vec<_>>());
     let columns = left_alone.chunks(left_alone.len().div_ceil(COLUMNS).max(1)).filter_map(column).collect();
     let curves = [
-        curve("left alone (median and range)", columns, Look::Line),
-        curve("interrupted", hit.into_iter().map(Point::sharp).collect(), Look::Dots),
-        curve("floor", [0.0, now].map(|at| Point::sharp((at, floor))).to_vec(), Look::Line),
+        curve("left alone (median and range)", columns, CurveStyle::Line),
+        curve("interrupted", hit.into_iter().map(Point::sharp).collect(), CurveStyle::Dots),
+        curve("floor", [0.0, now].map(|at| Point::sharp((at, floor))).to_vec(), CurveStyle::Line),
     ];
     Some(Plot { title: format!("processor {}", cpu(m)), curves: curves.into_iter().flatten().collect(), ..Plot::default() })
 }
@@ -95,7 +95,7 @@ pub(super) fn line(all: &[Measurement]) -> Option<Drawn> {
     let drawn: Vec<(Plot, String)> = fits.iter().filter_map(|m| line_plot(m)).take(PLOTS).collect();
     let (plots, told): (Vec<Plot>, Vec<String>) = drawn.into_iter().unzip();
     let title = format!("What k iterations of a loop take{}", shown(fits.len()));
-    let lines = Lines {
+    let lines = LineChart {
         title: &title,
         x: AxisSide::new("k iterations (log scale)", Scale::Log10),
         y: AxisSide::new("us (log scale)", Scale::Log10),
@@ -124,9 +124,9 @@ fn line_plot(m: &Measurement) -> Option<(Plot, String)> {
     let near = near.iter().enumerate().filter_map(|(i, took)| point((i + 1) as f64 * step, took)).collect();
     let ends = [step, step * steps as f64];
     let curves = [
-        curve("trials (median and range)", near, Look::Dots),
-        curve("left out", outliers, Look::Dots),
-        curve("fitted line", ends.map(|k| Point::sharp((k, on_line(k)))).to_vec(), Look::Line),
+        curve("trials (median and range)", near, CurveStyle::Dots),
+        curve("left out", outliers, CurveStyle::Dots),
+        curve("fitted line", ends.map(|k| Point::sharp((k, on_line(k)))).to_vec(), CurveStyle::Line),
     ];
     let formula = format!("{} ns k + {} ns", digits(slope, 3), digits(intercept, 3));
     let caption = format!(

@@ -6,10 +6,10 @@
 use super::Headline;
 use super::axis::Scale;
 use super::names::{self, PRODUCT};
-use super::spec::{Cell, FigureSpec, Reading, bars, most};
+use super::spec::{DrawnValue, FigureSpec, ShownMeasurement, bars, most};
 use foregather_results::ids::OPENMP;
 use foregather_results::number::{digits, quantity};
-use foregather_results::{Conclusion, Level, Measurement, Speedup};
+use foregather_results::{Conclusion, Measurement, Speedup, TrustLevel};
 
 /// Constructs in plain words; those with tasks have a figure of their own.
 const PLAIN: [(&str, &str); 13] = [
@@ -56,7 +56,7 @@ pub(super) const CONSTRUCTS: FigureSpec = FigureSpec {
     title: "Constructs of OpenMP, {threads} threads",
     values: &[("", |m| {
         let s = &m.summary;
-        Some(Reading::of(s.p50.filter(|&us| us > 0.0)?).scattered(s.min.filter(|&low| low > 0.0), s.max))
+        Some(DrawnValue::of(s.p50.filter(|&us| us > 0.0)?).scattered(s.min.filter(|&low| low > 0.0), s.max))
     })],
     panel: "{construct}",
     series: "{beside}",
@@ -74,16 +74,16 @@ pub(super) const TASKS: FigureSpec = FigureSpec {
 };
 
 /// How many times as long as the product's a runtime takes, if both were measured.
-fn slower(cells: &[Cell<'_>], other: &Cell<'_>) -> f64 {
-    let same = |cell: &&Cell<'_>| ["construct", "hogs"].iter().all(|name| cell.name(name) == other.name(name));
+fn slower(cells: &[ShownMeasurement<'_>], other: &ShownMeasurement<'_>) -> f64 {
+    let same = |cell: &&ShownMeasurement<'_>| ["construct", "hogs"].iter().all(|name| cell.name(name) == other.name(name));
     let ours = cells.iter().filter(same).find(|cell| names::is_product(cell.name("runner")));
     ours.map_or(f64::NAN, |ours| other.value / ours.value)
 }
 
 /// Where another runtime loses most against the product, and where least.
-fn extremes(cells: &[Cell<'_>]) -> String {
+fn extremes(cells: &[ShownMeasurement<'_>]) -> String {
     let others = || cells.iter().filter(|cell| !names::is_product(cell.name("runner")) && slower(cells, cell).is_finite());
-    let told = |cell: &Cell<'_>| {
+    let told = |cell: &ShownMeasurement<'_>| {
         let [runtime, construct, beside] = ["runner", "construct", "beside"].map(|name| cell.name(name));
         let (time, ratio) = (quantity(cell.value * 1e3, "ns"), digits(slower(cells, cell), 2));
         format!("{runtime} takes {time} for {construct} {beside}, {ratio} times {PRODUCT}'s")
@@ -94,7 +94,7 @@ fn extremes(cells: &[Cell<'_>]) -> String {
 
 /// How long other runtimes take for constructs beside the product's, in a sentence.
 pub(super) fn headline_of_constructs(all: &[Measurement]) -> Option<Headline> {
-    let cells: Vec<Cell<'_>> = [&CONSTRUCTS, &TASKS].into_iter().flat_map(|figure| figure.cells(all)).collect();
+    let cells: Vec<ShownMeasurement<'_>> = [&CONSTRUCTS, &TASKS].into_iter().flat_map(|figure| figure.cells(all)).collect();
     let compared = || cells.iter().filter(|cell| !names::is_product(cell.name("runner")) && slower(&cells, cell).is_finite());
     let worst = most(compared(), |cell| slower(&cells, cell))?;
     let slower_ones = compared().filter(|cell| slower(&cells, cell) > 1.0).count();
@@ -119,11 +119,11 @@ pub(super) fn headline_of_constructs(all: &[Measurement]) -> Option<Headline> {
 /// What the libraries do for whole programs, in a sentence.
 pub(super) fn headline_of_programs(all: &[Measurement]) -> Option<Headline> {
     let cells = PROGRAMS.cells(all);
-    let told: Vec<(&Cell<'_>, Speedup)> = cells.iter().filter_map(|cell| Some((cell, speedup(cell)?))).collect();
-    let by_ratio = |a: &&(&Cell<'_>, Speedup), b: &&(&Cell<'_>, Speedup)| a.1.ratio.total_cmp(&b.1.ratio);
+    let told: Vec<(&ShownMeasurement<'_>, Speedup)> = cells.iter().filter_map(|cell| Some((cell, speedup(cell)?))).collect();
+    let by_ratio = |a: &&(&ShownMeasurement<'_>, Speedup), b: &&(&ShownMeasurement<'_>, Speedup)| a.1.ratio.total_cmp(&b.1.ratio);
     let (worst, best) = (told.iter().min_by(by_ratio)?, told.iter().max_by(by_ratio)?);
     // How quiet the machine was decides whether the sentence is used at all.
-    let conclusion = |of: &Speedup| of.conclusion(Level::Quiet);
+    let conclusion = |of: &Speedup| of.conclusion(TrustLevel::Quiet);
     let [ratio, least, most] = [best.1.ratio, best.1.least, best.1.most].map(|ratio| digits(ratio, 3));
     let program = best.0.name("program");
     let (about, sentence) = if let [one] = &told[..] {
@@ -161,7 +161,7 @@ pub(super) fn headline_of_programs(all: &[Measurement]) -> Option<Headline> {
 }
 
 /// How many times as fast a program was with the libraries; `None` for a run without them.
-fn speedup(cell: &Cell<'_>) -> Option<Speedup> {
+fn speedup(cell: &ShownMeasurement<'_>) -> Option<Speedup> {
     let [ratio, least, most] = ["ratio", "ratio_least", "ratio_most"].map(|name| cell.figure(name));
     let ratio = ratio.filter(|ratio| ratio.is_finite())?;
     Some(Speedup { ratio, least: least?, most: most?, pairs: cell.m.summary.n })
@@ -176,13 +176,13 @@ pub(super) const PROGRAMS: FigureSpec = FigureSpec {
     title: "Whole programs",
     values: &[("", |m| {
         let s = &m.summary;
-        Some(Reading::of(s.p50.filter(|&ms| ms > 0.0)?).scattered(s.min.filter(|&low| low > 0.0), s.max))
+        Some(DrawnValue::of(s.p50.filter(|&ms| ms > 0.0)?).scattered(s.min.filter(|&low| low > 0.0), s.max))
     })],
     series: "{libraries}",
     along: "{program}",
     chart: bars("milliseconds from begin to end", Scale::Linear, "ms"),
     caption: |cells| {
-        let told = |cell: &Cell<'_>| {
+        let told = |cell: &ShownMeasurement<'_>| {
             let Speedup { ratio, least, most, .. } = speedup(cell)?;
             let [ratio, least, most] = [ratio, least, most].map(|ratio| digits(ratio, 3));
             let without =

@@ -3,9 +3,9 @@
 //! Draws measurements with ids `ping-pong/<partners>/<placement>/<method>/<gap>`, for example
 //! `ping-pong/process/two-cpus/spin/0us`; a gap that begins with `0` is none.
 use super::axis::Scale;
-use super::curve::{Curve, Look, Point};
-use super::lines::{AxisSide, Lines, Plot};
-use super::spec::{Cell, Chart, FigureSpec, Reading, least, most, names};
+use super::curve::{Curve, CurveStyle, Point};
+use super::lines::{AxisSide, LineChart, Plot};
+use super::spec::{Chart, DrawnValue, FigureSpec, ShownMeasurement, least, most, names};
 use super::{Drawn, Headline, distinct};
 use foregather_results::Measurement;
 use foregather_results::number::{quantity, short};
@@ -20,7 +20,7 @@ pub(super) const METHODS: FigureSpec = FigureSpec {
     values: &[("", |m| {
         let s = &m.summary;
         let read = |value: Option<f64>| value.map(|value| value * scale(m).0);
-        Some(Reading { dot: read(s.p50), ..Reading::of(read(s.mean)?).scattered(read(s.min), read(s.max)) })
+        Some(DrawnValue { dot: read(s.p50), ..DrawnValue::of(read(s.mean)?).scattered(read(s.min), read(s.max)) })
     })],
     panel: "{place}",
     series: "{partners}",
@@ -45,12 +45,12 @@ pub(super) const GAPS: FigureSpec = FigureSpec {
         let Some(whose) = names(cells, "partners").into_iter().find(|partners| gaps(partners) > 1).map(str::to_owned) else {
             return cells.clear();
         };
-        let gapped = |cell: &&Cell<'_>| cell.name("partners") == whose && cell.name("after") != AT_ONCE;
+        let gapped = |cell: &&ShownMeasurement<'_>| cell.name("partners") == whose && cell.name("after") != AT_ONCE;
         let places: Vec<String> = cells.iter().filter(gapped).map(|cell| cell.name("place").to_owned()).collect();
         cells.retain(|cell| cell.name("partners") == whose && places.iter().any(|place| place == cell.name("place")));
     },
     title: "Ping-pong after idling: a processor that slept answers later",
-    values: &[("", |m| m.summary.p50.map(|p50| Reading::of(p50 * scale(m).0)))],
+    values: &[("", |m| m.summary.p50.map(|p50| DrawnValue::of(p50 * scale(m).0)))],
     panel: "{partners}, {place}",
     series: "{after}",
     along: "{method}",
@@ -93,12 +93,12 @@ pub(super) fn headline(all: &[Measurement]) -> Option<Headline> {
     let cells = METHODS.cells(all);
     let places = names(&cells, "place");
     let place = *places.iter().find(|place| place.contains("two")).or(places.first())?;
-    let median = |cell: &Cell<'_>| cell.m.summary.p50.unwrap_or(f64::NAN);
+    let median = |cell: &ShownMeasurement<'_>| cell.m.summary.p50.unwrap_or(f64::NAN);
     let partners = cells.first()?.name("partners");
-    let same = |cell: &&Cell<'_>| (cell.name("place"), cell.name("partners")) == (place, partners);
+    let same = |cell: &&ShownMeasurement<'_>| (cell.name("place"), cell.name("partners")) == (place, partners);
     let here = || cells.iter().filter(same).filter(|cell| median(cell) > 0.0);
     let (best, worst) = (least(here(), median)?, most(here(), median)?);
-    let told = |cell: &Cell<'_>| format!("{} by {}", quantity(median(cell), &cell.m.unit), cell.name("method"));
+    let told = |cell: &ShownMeasurement<'_>| format!("{} by {}", quantity(median(cell), &cell.m.unit), cell.name("method"));
     let about = format!("round trips between {partners}, {place}");
     let sentence = format!("A round trip between {partners}, {place}, takes {} and {}, in the median.", told(best), told(worst));
     let is_single = here().all(|cell| cell.m.summary.n < 2);
@@ -133,14 +133,14 @@ fn id_names(m: &Measurement) -> Option<Vec<(&'static str, String)>> {
     (m.summary.n > 0).then(|| all.into())
 }
 
-fn mean(cell: &Cell<'_>) -> f64 {
+fn mean(cell: &ShownMeasurement<'_>) -> f64 {
     cell.m.summary.mean.unwrap_or(f64::MAX)
 }
 
-fn methods_caption(all: &[Cell<'_>]) -> Option<String> {
+fn methods_caption(all: &[ShownMeasurement<'_>]) -> Option<String> {
     let unit = &all.first()?.m.unit;
     let mut sentence = String::new();
-    let mut before: Option<&Cell<'_>> = None;
+    let mut before: Option<&ShownMeasurement<'_>> = None;
     for place in names(all, "place") {
         let mut here: Vec<_> = all.iter().filter(|cell| cell.name("place") == place).collect();
         here.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
@@ -169,10 +169,10 @@ fn methods_caption(all: &[Cell<'_>]) -> Option<String> {
 }
 
 /// Which methods suffer least and most from the longest gap.
-fn gaps_caption(all: &[Cell<'_>]) -> Option<String> {
+fn gaps_caption(all: &[ShownMeasurement<'_>]) -> Option<String> {
     let place = all.first()?.name("place");
     let here: Vec<_> = all.iter().filter(|cell| cell.name("place") == place).collect();
-    let median = |cell: &Cell<'_>| cell.m.summary.p50.filter(|&m| m > 0.0);
+    let median = |cell: &ShownMeasurement<'_>| cell.m.summary.p50.filter(|&m| m > 0.0);
     let longest = here.iter().rev().find(|cell| cell.name("after") != AT_ONCE)?.name("after");
     let at_once = |method: &str| here.iter().find(|cell| cell.name("method") == method && cell.name("after") == AT_ONCE);
     let mut slower: Vec<(f64, &str)> = Vec::new();
@@ -206,7 +206,7 @@ pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
             }
         }
         let points = points.into_iter().map(|(took, share)| Point::sharp((took * times, share))).collect();
-        Some(Curve { name: text(names, 2), points, look: Look::Line })
+        Some(Curve { name: text(names, 2), points, look: CurveStyle::Line })
     };
     let curves: Vec<Curve> = all.iter().filter_map(curve).collect();
     let (one, other) = (curves.first()?, curves.last()?);
@@ -222,7 +222,7 @@ pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
         other.name
     );
     let title = format!("Ping-pong round trips of {partners}, {place}");
-    let lines = Lines {
+    let lines = LineChart {
         title: &title,
         x: AxisSide::new(format!("{unit} for a round trip (log scale)"), Scale::Log10),
         y: AxisSide::new("share of round trips done", Scale::Linear),

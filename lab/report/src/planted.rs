@@ -7,7 +7,7 @@
 //! speed relative to that with the best of a grid of settings, `best_s` the time with that, and `right` is 1
 //! if the advice was right).
 use super::shades::Shades;
-use super::spec::{Cell, Chart, FigureSpec, Reading, figure};
+use super::spec::{Chart, DrawnValue, FigureSpec, ShownMeasurement, figure};
 use foregather_results::Measurement;
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) const VERDICTS: FigureSpec = FigureSpec {
     },
     keep: |cells| cells.sort_by_key(|cell| cell.value < 0.0),
     title: "Which cause advise names for a planted fault",
-    values: &[("", |m| Some(Reading::of(runs(m)?)))],
+    values: &[("", |m| Some(DrawnValue::of(runs(m)?)))],
     series: "{cause}",
     along: "{row}",
     chart: Chart::Heat { scale: "runs, by the cause that was named", shades: Shades::verdicts },
@@ -52,7 +52,7 @@ pub(super) const CURES: FigureSpec = FigureSpec {
     },
     keep: |cells| cells.sort_by_key(|cell| WAYS.iter().position(|way| *way == cell.name("way"))),
     title: "Programs with a planted fault: advised setting, predicted and measured",
-    values: &[("", |m| Some(Reading::of(figure(m, "relative")?)))],
+    values: &[("", |m| Some(DrawnValue::of(figure(m, "relative")?)))],
     series: "{way}",
     along: "{row}",
     chart: Chart::Heat { scale: "speed relative to the best of 16 settings", shades: Shades::shares },
@@ -60,8 +60,8 @@ pub(super) const CURES: FigureSpec = FigureSpec {
     ..FigureSpec::PLAIN
 };
 
-fn cures_caption(cells: &[Cell<'_>]) -> Option<String> {
-    let kinds: BTreeMap<&str, &Cell<'_>> = cells.iter().map(|cell| (&*cell.m.labels["kind"], cell)).collect();
+fn cures_caption(cells: &[ShownMeasurement<'_>]) -> Option<String> {
+    let kinds: BTreeMap<&str, &ShownMeasurement<'_>> = cells.iter().map(|cell| (&*cell.m.labels["kind"], cell)).collect();
     let right = kinds.values().filter(|cell| cell.figure("right") == Some(1.0)).count();
     let faster = kinds.values().filter(|cell| cell.figure("gain").is_some_and(|gain| gain > 1.5)).count();
     (!kinds.is_empty()).then(|| {
@@ -74,11 +74,11 @@ fn cures_caption(cells: &[Cell<'_>]) -> Option<String> {
     })
 }
 
-fn caption(cells: &[Cell<'_>]) -> Option<String> {
+fn caption(cells: &[ShownMeasurement<'_>]) -> Option<String> {
     let sum = |name: &str| cells.iter().filter_map(|cell| cell.figure(name)).sum::<f64>();
     let kinds = |fault: &str| -> BTreeMap<&str, (f64, f64)> {
         let of_fault = cells.iter().filter(|cell| cell.name("fault") == fault);
-        let counted = |cell: &Cell<'_>| Some((cell.figure("right_of_kind")?, cell.figure("runs_of_kind")?));
+        let counted = |cell: &ShownMeasurement<'_>| Some((cell.figure("right_of_kind")?, cell.figure("runs_of_kind")?));
         of_fault.filter_map(|cell| Some((&*cell.m.labels["kind"], counted(cell)?))).collect()
     };
     let (faults, clean) = (kinds("yes"), kinds("no"));

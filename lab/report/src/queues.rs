@@ -4,7 +4,7 @@
 //! figure `cpu_percent`).
 use super::axis::Scale;
 use super::names::{self, PRODUCT};
-use super::spec::{Cell, FigureSpec, Reading, lines, positive};
+use super::spec::{DrawnValue, FigureSpec, ShownMeasurement, lines, positive};
 use foregather_results::ids::BROADCAST;
 use foregather_results::number::digits;
 
@@ -17,21 +17,21 @@ pub(super) const LATE: FigureSpec = FigureSpec {
     of: &[BROADCAST],
     names: |m| Some(m.labels.get("queue").map(|queue| ("queue", names::library(queue))).into_iter().collect()),
     title: "How late the reader of a queue has its messages",
-    values: &[("", |m| Some(Reading::of(m.summary.p50.filter(|&us| us > 0.0)?)))],
+    values: &[("", |m| Some(DrawnValue::of(m.summary.p50.filter(|&us| us > 0.0)?)))],
     panel: "{gaps} gaps",
     series: "{queue}",
     along: "{gap_us}",
     chart: lines("mean gap between messages in microseconds (log scale)", ("microseconds late (log scale)", Scale::Log10), None),
     caption: |cells| {
         let told = |gaps: &'static str| {
-            let ours = |cell: &&Cell<'_>| names::is_product(cell.name("queue")) && cell.name("gaps") == gaps;
-            let widest = |a: &&Cell<'_>, b: &&Cell<'_>| a.number("gap_us").total_cmp(&b.number("gap_us"));
+            let ours = |cell: &&ShownMeasurement<'_>| names::is_product(cell.name("queue")) && cell.name("gaps") == gaps;
+            let widest = |a: &&ShownMeasurement<'_>, b: &&ShownMeasurement<'_>| a.number("gap_us").total_cmp(&b.number("gap_us"));
             let ours = cells.iter().filter(ours).max_by(widest)?;
             let of = |queue: &str| {
-                let at = |cell: &&Cell<'_>| cell.name("gaps") == gaps && cell.name("gap_us") == ours.name("gap_us");
+                let at = |cell: &&ShownMeasurement<'_>| cell.name("gaps") == gaps && cell.name("gap_us") == ours.name("gap_us");
                 cells.iter().filter(at).find(|cell| cell.name("queue") == queue)
             };
-            let figure = |cell: &Cell<'_>| {
+            let figure = |cell: &ShownMeasurement<'_>| {
                 let cpu =
                     cell.figure("cpu_percent").map_or(String::new(), |cpu| format!(" at {} % of a processor", digits(cpu, 2)));
                 format!("{} us{cpu}", digits(cell.value, 2))

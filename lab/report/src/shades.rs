@@ -25,12 +25,12 @@ const DECADES_FROM: f64 = 30.0;
 
 /// A scale of colours, and how its numbers are written.
 pub(super) struct Shades {
-    bands: Vec<Band>,
+    bands: Vec<Shade>,
     pub(super) number: fn(f64) -> String,
 }
 
 /// The values below `below` and not below an earlier band's, and how the key names them.
-struct Band {
+struct Shade {
     below: f64,
     name: String,
     hue: usize,
@@ -39,7 +39,7 @@ struct Band {
 impl Shades {
     /// Upper bounds with their names, the lowest first, for hues from `first` on.
     fn new<const N: usize>(first: usize, bands: [(f64, &str); N], number: fn(f64) -> String) -> Self {
-        let band = |(i, (below, name)): (usize, (f64, &str))| Band { below, name: name.to_owned(), hue: first + i };
+        let band = |(i, (below, name)): (usize, (f64, &str))| Shade { below, name: name.to_owned(), hue: first + i };
         Self { bands: bands.into_iter().enumerate().map(band).collect(), number }
     }
 
@@ -88,7 +88,7 @@ impl Shades {
             (0.75, "0.5+", 2),
             (f64::INFINITY, "0.75+", 0),
         ];
-        let band = |(below, name, hue): (f64, &str, usize)| Band { below, name: name.to_owned(), hue };
+        let band = |(below, name, hue): (f64, &str, usize)| Shade { below, name: name.to_owned(), hue };
         Self { bands: bands.map(band).into(), number: share }
     }
 
@@ -110,7 +110,7 @@ impl Shades {
 
     /// The scale of counts of verdicts: those of wrong ones are below zero, and printed without the sign.
     pub(super) fn verdicts() -> Self {
-        let band = |(below, name, hue): (f64, &str, usize)| Band { below, name: name.to_owned(), hue };
+        let band = |(below, name, hue): (f64, &str, usize)| Shade { below, name: name.to_owned(), hue };
         Self { bands: [(0.0, "wrong", 2), (f64::INFINITY, "right", 8)].map(band).into(), number: |v| digits(v.abs(), 3) }
     }
 
@@ -123,14 +123,14 @@ impl Shades {
             let share = i as f64 / n as f64;
             if by_magnitude { low * (high / low).powf(share) } else { low + (high - low) * share }
         };
-        let band = |i: usize| Band {
+        let band = |i: usize| Shade {
             below: if i + 1 < n { bound(i + 1) } else { f64::INFINITY },
             name: if i == 0 { format!("< {}", short(bound(1))) } else { format!("{}+", short(bound(i))) },
             hue: NEITHER + i,
         };
         // If there is only one value, one shade is enough.
         let n = if low < high { n } else { 0 };
-        let one = Band { below: f64::INFINITY, name: short(low), hue: NEITHER };
+        let one = Shade { below: f64::INFINITY, name: short(low), hue: NEITHER };
         let bands = if n == 0 { vec![one] } else { (0..n).map(band).collect() };
         Self { bands, number: short }
     }
@@ -149,7 +149,7 @@ impl Shades {
     pub(super) fn key(&self, canvas: &mut Canvas, meaning: &str, (left, top): (f64, f64)) {
         canvas.text(left, top, At::Start, ink::SOFT, meaning);
         let (mut x, y, wide) = (left + width_of(meaning, 12.0) + 8.0, top - 11.0, 46.0);
-        for Band { name, hue, .. } in &self.bands {
+        for Shade { name, hue, .. } in &self.bands {
             let (fill, text) = HUES[*hue];
             canvas.put(format_args!(r#"<rect x="{x:.1}" y="{y:.1}" width="{wide}" height="15" fill="{fill}"/>"#));
             canvas.put(format_args!(

@@ -6,9 +6,9 @@
 //! needs is not drawn.
 use super::axis::{Marks, Scale};
 use super::bars::{Bar, Bars, Panel};
-use super::curve::{Curve, Look, Point};
+use super::curve::{Curve, CurveStyle, Point};
 use super::heat::{Column, ColumnGroup, Heat, HeatRow};
-use super::lines::{AxisSide, CURVES_MAX, Lines, PLOTS_MAX, Plot, more_than};
+use super::lines::{AxisSide, CURVES_MAX, LineChart, PLOTS_MAX, Plot, more_than};
 use super::names::{is_product, product_first};
 use super::shades::Shades;
 use super::svg::{Svg, colour};
@@ -18,30 +18,30 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Further names of a measurement, which come before its labels; `None` if it is not shown.
-pub(super) type Names = fn(&Measurement) -> Option<Vec<(&'static str, String)>>;
+pub(super) type ExtraNames = fn(&Measurement) -> Option<Vec<(&'static str, String)>>;
 /// Reads from a measurement what is drawn; `None`: it is not drawn.
-pub(super) type Read = fn(&Measurement) -> Option<Reading>;
+pub(super) type ValueReader = fn(&Measurement) -> Option<DrawnValue>;
 
 /// Curves besides those of measurements: below these and above them.
-type More = fn(&[Cell<'_>]) -> [Vec<Curve>; 2];
+type More = fn(&[ShownMeasurement<'_>]) -> [Vec<Curve>; 2];
 
 /// A figure as data.
 pub(super) struct FigureSpec {
     /// What the ids of its measurements begin with.
     pub(super) of: &'static [&'static str],
-    pub(super) names: Names,
+    pub(super) names: ExtraNames,
     /// Takes out cells that are not shown, or puts cells in another order.
-    pub(super) keep: fn(&mut Vec<Cell<'_>>),
+    pub(super) keep: fn(&mut Vec<ShownMeasurement<'_>>),
     pub(super) title: &'static str,
     /// What is read from each measurement; each of several values has a panel of its own, under its title.
-    pub(super) values: &'static [(&'static str, Read)],
+    pub(super) values: &'static [(&'static str, ValueReader)],
     pub(super) panel: &'static str,
     pub(super) series: &'static str,
     /// The label of a bar, the row of a matrix, the x of a point.
     pub(super) along: &'static str,
     pub(super) chart: Chart,
     /// Writes the caption; `None` if there is nothing to be drawn.
-    pub(super) caption: fn(&[Cell<'_>]) -> Option<String>,
+    pub(super) caption: fn(&[ShownMeasurement<'_>]) -> Option<String>,
 }
 
 /// Curves over fewer points are no chart: their numbers are in the data.
@@ -62,7 +62,7 @@ pub(super) enum Chart {
         whole: bool,
         y: (&'static str, Scale),
         level: Option<(f64, &'static str)>,
-        look: fn(&str) -> Look,
+        look: fn(&str) -> CurveStyle,
         /// Further curves in every panel.
         more: More,
     },
@@ -79,19 +79,19 @@ pub(super) const fn bars(axis: &'static str, scale: Scale, number: &'static str)
 
 /// Curves with marked points, and nothing else, over a logarithmic x.
 pub(super) const fn lines(x: &'static str, y: (&'static str, Scale), level: Option<(f64, &'static str)>) -> Chart {
-    let (look, more): (fn(&str) -> Look, More) = (|_| Look::Points, |_| [vec![], vec![]]);
+    let (look, more): (fn(&str) -> CurveStyle, More) = (|_| CurveStyle::Points, |_| [vec![], vec![]]);
     Chart::Lines { x: (x, Scale::Log2), whole: false, y, level, look, more }
 }
 
 /// A value, the bounds between which it scatters, and a dot.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
+pub(super) struct DrawnValue {
     pub(super) value: f64,
     pub(super) scatter: Option<(f64, f64)>,
     pub(super) dot: Option<f64>,
 }
 
-impl Reading {
+impl DrawnValue {
     pub(super) fn of(value: f64) -> Self {
         Self { value, scatter: None, dot: None }
     }
@@ -107,12 +107,12 @@ pub(super) fn figure(m: &Measurement, name: &str) -> Option<f64> {
 }
 
 /// A figure alone, if it is above zero.
-pub(super) fn positive(m: &Measurement, name: &str) -> Option<Reading> {
-    figure(m, name).filter(|&value| value > 0.0).map(Reading::of)
+pub(super) fn positive(m: &Measurement, name: &str) -> Option<DrawnValue> {
+    figure(m, name).filter(|&value| value > 0.0).map(DrawnValue::of)
 }
 
 /// A measurement that is shown.
-pub(super) struct Cell<'a> {
+pub(super) struct ShownMeasurement<'a> {
     pub(super) m: &'a Measurement,
     /// Its number among all measurements.
     of: usize,
@@ -122,7 +122,7 @@ pub(super) struct Cell<'a> {
     pub(super) value: f64,
 }
 
-impl Cell<'_> {
+impl ShownMeasurement<'_> {
     fn find(&self, name: &str) -> Option<Cow<'_, str>> {
         let own = self.names.iter().find(|(known, _)| *known == name).map(|(_, text)| text);
         let text = own.or_else(|| self.m.labels.get(name)).map(|text| Cow::from(text.as_str()));
@@ -161,7 +161,10 @@ impl Cell<'_> {
 }
 
 /// The cell with the least of a number.
-pub(super) fn least<'c, 'a>(cells: impl Iterator<Item = &'c Cell<'a>>, of: impl Fn(&Cell<'a>) -> f64) -> Option<&'c Cell<'a>>
+pub(super) fn least<'c, 'a>(
+    cells: impl Iterator<Item = &'c ShownMeasurement<'a>>,
+    of: impl Fn(&ShownMeasurement<'a>) -> f64,
+) -> Option<&'c ShownMeasurement<'a>>
 where
     'a: 'c,
 {
@@ -169,7 +172,10 @@ where
 }
 
 /// The cell with the most of a number, the last of several.
-pub(super) fn most<'c, 'a>(cells: impl Iterator<Item = &'c Cell<'a>>, of: impl Fn(&Cell<'a>) -> f64) -> Option<&'c Cell<'a>>
+pub(super) fn most<'c, 'a>(
+    cells: impl Iterator<Item = &'c ShownMeasurement<'a>>,
+    of: impl Fn(&ShownMeasurement<'a>) -> f64,
+) -> Option<&'c ShownMeasurement<'a>>
 where
     'a: 'c,
 {
@@ -177,17 +183,17 @@ where
 }
 
 /// The different names of cells, in order of first appearance.
-pub(super) fn names<'c>(cells: &'c [Cell<'_>], name: &str) -> Vec<&'c str> {
+pub(super) fn names<'c>(cells: &'c [ShownMeasurement<'_>], name: &str) -> Vec<&'c str> {
     distinct(cells.iter().map(|cell| cell.name(name)))
 }
 
 /// A cell with its place in the chart.
 struct DrawnCell<'c, 'a> {
-    cell: &'c Cell<'a>,
+    cell: &'c ShownMeasurement<'a>,
     panel: String,
     series: String,
     along: String,
-    reading: Reading,
+    reading: DrawnValue,
 }
 
 impl FigureSpec {
@@ -242,7 +248,7 @@ impl FigureSpec {
                 let x = AxisSide { marks: if whole { Marks::Whole } else { Marks::Round }, ..x? };
                 let level = level.map(|(at, meaning)| (at, meaning.to_owned()));
                 let plots = plots(&marks, look, &|| more(&cells));
-                Lines { title: &title, x, y: y?, steps: false, level, plots }.render()
+                LineChart { title: &title, x, y: y?, steps: false, level, plots }.render()
             }
             Chart::Heat { scale, shades } => heat(&marks, &title, scale, shades()),
         };
@@ -250,16 +256,16 @@ impl FigureSpec {
     }
 
     /// The measurements that it shows.
-    pub(super) fn cells<'a>(&self, all: &'a [Measurement]) -> Vec<Cell<'a>> {
-        let mut cells: Vec<Cell<'a>> = all.iter().enumerate().filter_map(|(of, m)| self.cell(of, m)).collect();
+    pub(super) fn cells<'a>(&self, all: &'a [Measurement]) -> Vec<ShownMeasurement<'a>> {
+        let mut cells: Vec<ShownMeasurement<'a>> = all.iter().enumerate().filter_map(|(of, m)| self.cell(of, m)).collect();
         (self.keep)(&mut cells);
         cells
     }
 
-    fn cell<'a>(&self, of: usize, m: &'a Measurement) -> Option<Cell<'a>> {
+    fn cell<'a>(&self, of: usize, m: &'a Measurement) -> Option<ShownMeasurement<'a>> {
         let mine = self.of.is_empty() || self.of.iter().any(|prefix| m.id.starts_with(prefix));
         let names = (self.names)(m).filter(|_| mine)?;
-        let cell = Cell { m, of, names, value: self.values[0].1(m)?.value };
+        let cell = ShownMeasurement { m, of, names, value: self.values[0].1(m)?.value };
         let told = [self.panel, self.series, self.along].iter().all(|text| cell.fill(text, &|_| true).is_some());
         // A point whose x is no number has no place.
         let placed = !matches!(self.chart, Chart::Lines { .. }) || x_of(&cell.fill(self.along, &|_| true)?).is_some();
@@ -312,13 +318,13 @@ fn draw_bars(
     .render()
 }
 
-fn plots(marks: &[DrawnCell<'_, '_>], look: fn(&str) -> Look, more: &dyn Fn() -> [Vec<Curve>; 2]) -> Vec<Plot> {
+fn plots(marks: &[DrawnCell<'_, '_>], look: fn(&str) -> CurveStyle, more: &dyn Fn() -> [Vec<Curve>; 2]) -> Vec<Plot> {
     let mut series = texts(marks, |m| &m.series);
     product_first(&mut series, |name| name);
     series.truncate(CURVES_MAX);
     let curve = |panel: &str, name: &str| {
         let point = |mark: &DrawnCell<'_, '_>| {
-            let Reading { value: y, scatter, .. } = mark.reading;
+            let DrawnValue { value: y, scatter, .. } = mark.reading;
             let (low, high) = scatter.unwrap_or((y, y));
             Some(Point { x: x_of(&mark.along)?, y, low, high })
         };
@@ -331,7 +337,7 @@ fn plots(marks: &[DrawnCell<'_, '_>], look: fn(&str) -> Look, more: &dyn Fn() ->
         let [below, above] = more();
         let mut curves: Vec<Curve> = series.iter().filter_map(|name| curve(panel, name)).collect();
         // A band lies below the other curves, so that they can be seen.
-        curves.sort_by_key(|curve| curve.look != Look::Band);
+        curves.sort_by_key(|curve| curve.look != CurveStyle::Band);
         Plot { title: panel.to_owned(), curves: below.into_iter().chain(curves).chain(above).collect(), ..Plot::default() }
     };
     texts(marks, |m| &m.panel).into_iter().take(PLOTS_MAX).map(plot).collect()

@@ -6,10 +6,10 @@
 //! figures `measured_us`, `predicted_us`, `factor` and `within`; those with ids under `simulated/butterfly/`
 //! and the labels `nodes` and `series`.
 use super::axis::Scale;
-use super::curve::{Curve, Look, Point};
+use super::curve::{Curve, CurveStyle, Point};
 use super::names::PRODUCT;
 use super::shades::{Shades, share};
-use super::spec::{Cell, Chart, FigureSpec, Reading, least, most, names, positive};
+use super::spec::{Chart, DrawnValue, FigureSpec, ShownMeasurement, least, most, names, positive};
 use foregather_results::ids::{CANDIDATE, NOTHING, OFF, PREDICTION_LIMIT};
 use foregather_results::number::{digits, quantity};
 
@@ -23,7 +23,7 @@ pub(super) const ABLATION: FigureSpec = FigureSpec {
         Some(vec![("row", super::names::row_whole(m.labels.get("row")?))])
     },
     title: "Foregather without one rule of its decision table",
-    values: &[("", |m| positive(m, "times_full").map(|times| Reading::of(1.0 / times.value)))],
+    values: &[("", |m| positive(m, "times_full").map(|times| DrawnValue::of(1.0 / times.value)))],
     series: "{off}",
     along: "{row}",
     chart: Chart::Heat { scale: "episodes per second, as a share of those with all rules", shades: Shades::shares },
@@ -63,12 +63,12 @@ pub(super) const PREDICTIONS: FigureSpec = FigureSpec {
         whole: false,
         y: ("us predicted (log scale)", Scale::Log10),
         level: None,
-        look: |_| Look::Dots,
+        look: |_| CurveStyle::Dots,
         more: |cells| {
             let times = || cells.iter().flat_map(|cell| [cell.figure("measured_us").unwrap_or(cell.value), cell.value]);
             let ends = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
             let points = [ends.0, ends.1].map(|us| Point::sharp((us, us))).to_vec();
-            [vec![Curve { name: "as predicted".to_owned(), points, look: Look::Band }], bounds(ends)]
+            [vec![Curve { name: "as predicted".to_owned(), points, look: CurveStyle::Band }], bounds(ends)]
         },
     },
     caption: |cells| {
@@ -95,7 +95,7 @@ fn bounds((low, high): (f64, f64)) -> Vec<Curve> {
     let line = |factor: f64, points: [(f64, f64); 2]| Curve {
         name: format!("off by a factor of {factor}"),
         points: points.map(Point::sharp).to_vec(),
-        look: Look::Line,
+        look: CurveStyle::Line,
     };
     let both = |factor: f64| {
         let (more, less) = ([(low, low * factor), (high / factor, high)], [(low * factor, low), (high, high / factor)]);
@@ -109,7 +109,7 @@ pub(super) const BUTTERFLY: FigureSpec = FigureSpec {
     of: &["simulated/butterfly/"],
     names: |m| Some(vec![("series", m.labels.get("series").map_or("simulated", String::as_str).to_owned())]),
     title: "Simulated butterfly barrier",
-    values: &[("", |m| m.summary.p50.map(Reading::of))],
+    values: &[("", |m| m.summary.p50.map(DrawnValue::of))],
     series: "{series}",
     along: "{nodes}",
     chart: Chart::Lines {
@@ -117,18 +117,19 @@ pub(super) const BUTTERFLY: FigureSpec = FigureSpec {
         whole: false,
         y: ("{unit} per barrier", Scale::Linear),
         level: None,
-        look: |series| if is_formula(series) { Look::Band } else { Look::Points },
+        look: |series| if is_formula(series) { CurveStyle::Band } else { CurveStyle::Points },
         more: |_| [vec![], vec![]],
     },
     caption: |cells| {
         // The value at the largest number of nodes that was simulated, and what the formula says there.
         let first = cells.iter().find(|cell| !is_formula(cell.name("series")))?.name("series");
-        let nodes = |cell: &Cell<'_>| cell.number("nodes");
+        let nodes = |cell: &ShownMeasurement<'_>| cell.number("nodes");
         let last = most(cells.iter().filter(|cell| cell.name("series") == first), nodes)?;
         let unit = &last.m.unit;
         let took = quantity(last.value, unit);
         let mut text = format!("At {} nodes the simulated barrier takes {took} ({first})", digits(nodes(last), 9));
-        let same = |cell: &&Cell<'_>| is_formula(cell.name("series")) && nodes(cell) == nodes(last) && cell.value > 0.0;
+        let same =
+            |cell: &&ShownMeasurement<'_>| is_formula(cell.name("series")) && nodes(cell) == nodes(last) && cell.value > 0.0;
         if let Some(formula) = cells.iter().find(same) {
             let percent = ((last.value / formula.value - 1.0) * 10_000.0).round() / 100.0;
             let (name, predicted) = (formula.name("series"), quantity(formula.value, unit));

@@ -6,7 +6,7 @@
 //! `blas-collapse/...` (with the labels `hogs` and `runner` and the figures `mean_us` and `p99_us`).
 use super::axis::Scale;
 use super::names::{self, is_product};
-use super::spec::{self, Cell, FigureSpec, Reading, bars, figure, least, lines, most};
+use super::spec::{self, DrawnValue, FigureSpec, ShownMeasurement, bars, figure, least, lines, most};
 use foregather_results::Measurement;
 use foregather_results::ids::{BLAS, BLAS_COLLAPSE, TEAMS};
 use foregather_results::number::{digits, quantity};
@@ -34,7 +34,7 @@ pub(super) const REGIONS: FigureSpec = FigureSpec {
     title: "Fork and join",
     values: &[("", |m| {
         let s = &m.summary;
-        Some(Reading::of(s.p50.filter(|&us| us > 0.0)?).scattered(s.min.filter(|&low| low > 0.0), s.max))
+        Some(DrawnValue::of(s.p50.filter(|&us| us > 0.0)?).scattered(s.min.filter(|&low| low > 0.0), s.max))
     })],
     panel: "{threads} threads",
     series: "{beside}",
@@ -43,13 +43,13 @@ pub(super) const REGIONS: FigureSpec = FigureSpec {
     caption: |cells| {
         // The product alone, and beside the most busy programs.
         let first = cells.iter().find(|cell| is_product(cell.name("runner"))).or(cells.first())?;
-        let told = |cell: &Cell<'_>| {
+        let told = |cell: &ShownMeasurement<'_>| {
             let cpu = cell.figure("cpu_us_per_region");
             let cpu = cpu.map_or(String::new(), |us| format!(", with {} us of processor time", digits(us, 3)));
             let [threads, runner, beside] = ["threads", "runner", "beside"].map(|name| cell.name(name));
             format!("{threads} threads by {runner} take {} {beside}{cpu}", quantity(cell.value * 1e3, "ns"))
         };
-        let same = |cell: &&Cell<'_>| ["runner", "threads"].iter().all(|name| cell.name(name) == first.name(name));
+        let same = |cell: &&ShownMeasurement<'_>| ["runner", "threads"].iter().all(|name| cell.name(name) == first.name(name));
         let most = cells.iter().rfind(same)?;
         let both = if std::ptr::eq(most, first) { told(first) } else { format!("{}; {}", told(first), told(most)) };
         let body = first.name("body_us");
@@ -64,7 +64,7 @@ pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
     title: "Calls shared by threads",
     values: &[("", |m| {
         let ratio = figure(m, "ratio").filter(|&ratio| ratio > 0.0)?;
-        Some(Reading::of(ratio).scattered(figure(m, "ratio_low"), Some(ratio)))
+        Some(DrawnValue::of(ratio).scattered(figure(m, "ratio_low"), Some(ratio)))
     })],
     panel: "{routine}",
     series: "{runner}",
@@ -90,17 +90,17 @@ pub(super) const COLLAPSE: FigureSpec = FigureSpec {
     title: "{routine} of order {n} beside busy programs",
     values: &[("", |m| {
         let mean = figure(m, "mean_us")?;
-        Some(Reading::of(mean).scattered(Some(mean), figure(m, "p99_us").filter(|&high| high >= mean)))
+        Some(DrawnValue::of(mean).scattered(Some(mean), figure(m, "p99_us").filter(|&high| high >= mean)))
     })],
     series: "{beside}",
     along: "{runner}",
     chart: bars("microseconds for a call (log scale)", Scale::Log10, "us"),
     caption: |cells| {
-        let slowdown = |cell: &Cell<'_>| {
-            let calm = |other: &&Cell<'_>| other.name("runner") == cell.name("runner") && other.name("hogs") == "0";
+        let slowdown = |cell: &ShownMeasurement<'_>| {
+            let calm = |other: &&ShownMeasurement<'_>| other.name("runner") == cell.name("runner") && other.name("hogs") == "0";
             cells.iter().find(calm).map_or(f64::NEG_INFINITY, |calm| cell.value / calm.value)
         };
-        let told = |cell: &Cell<'_>| [cell.name("runner").to_owned(), cell.name("beside").to_owned()];
+        let told = |cell: &ShownMeasurement<'_>| [cell.name("runner").to_owned(), cell.name("beside").to_owned()];
         let worst = most(cells.iter(), slowdown).filter(|cell| slowdown(cell).is_finite());
         let worst = worst.map_or(String::new(), |cell| {
             let [runner, beside] = told(cell);

@@ -44,13 +44,13 @@ fn ink_of(kind: &str) -> &'static str {
 }
 
 /// Where each node's lane lies.
-struct Lanes {
+struct NodeRows {
     x: Axis,
     top: f64,
     gap: f64,
 }
 
-impl Lanes {
+impl NodeRows {
     fn send(&self, node: u32) -> f64 {
         self.top + f64::from(node) * (LANE + self.gap)
     }
@@ -73,7 +73,7 @@ pub(super) fn draw(all: &[Timeline], name: &str) -> Option<Drawn> {
     let top = 38.0 + legend(&mut canvas, timeline) + 10.0;
     let end = timeline.done_us.iter().chain(timeline.packets.iter().map(|p| &p.arrived_us)).copied();
     let x = Axis { low: 0.0, ..Axis::fit(end, Scale::Span, (LEFT, RIGHT)) };
-    let lanes = Lanes { x, top, gap: (GAPS / f64::from(timeline.nodes)).clamp(16.0, 60.0) };
+    let lanes = NodeRows { x, top, gap: (GAPS / f64::from(timeline.nodes)).clamp(16.0, 60.0) };
     let y = lanes.bottom(timeline.nodes);
     let upright = |v: f64| format!("M{:.1} {:.1}V{:.1}", x.at(v), top - 4.0, y + 5.0);
     canvas.grid(&x.marked(&Marks::Round, 60.0), At::Middle, upright, |v| (x.at(v), y + 19.0));
@@ -90,7 +90,7 @@ pub(super) fn draw(all: &[Timeline], name: &str) -> Option<Drawn> {
     timeline.busy.iter().for_each(|spell| busy(&mut canvas, &lanes, spell));
     for kind in &kinds {
         let (all, ink) = (of(kind), ink_of(kind));
-        let each = |draw: fn(&Lanes, &Passage) -> String| all.iter().map(|packet| draw(&lanes, packet)).collect::<String>();
+        let each = |draw: fn(&NodeRows, &Passage) -> String| all.iter().map(|packet| draw(&lanes, packet)).collect::<String>();
         canvas.group(format_args!(r#"fill="{}" stroke="{ink}" stroke-dasharray="3 2""#, ink::PAPER), &each(blocked));
         canvas.group(format_args!(r#"stroke="{ink}" stroke-width="2.5" stroke-dasharray="2 2""#), &each(queued));
         canvas.group(format_args!(r#"fill="{ink}" stroke="{}" stroke-width=".8""#, ink::PAPER), &each(ports));
@@ -127,7 +127,7 @@ fn legend(canvas: &mut Canvas, timeline: &Timeline) -> f64 {
 }
 
 /// Draws from when to when a node takes part, with its name.
-fn presence(canvas: &mut Canvas, lanes: &Lanes, timeline: &Timeline, node: u32) {
+fn presence(canvas: &mut Canvas, lanes: &NodeRows, timeline: &Timeline, node: u32) {
     let at = |times: &[f64], otherwise: f64| lanes.x.at(times.get(node as usize).copied().unwrap_or(otherwise));
     let (from, to) = (at(&timeline.came_us, 0.0), at(&timeline.done_us, lanes.x.high));
     let (top, program) = (lanes.send(node), lanes.program(node));
@@ -146,7 +146,7 @@ fn presence(canvas: &mut Canvas, lanes: &Lanes, timeline: &Timeline, node: u32) 
 }
 
 /// An arrow from where a packet leaves to where it arrives.
-fn arrow(lanes: &Lanes, packet: &Passage) -> String {
+fn arrow(lanes: &NodeRows, packet: &Passage) -> String {
     let down = packet.to > packet.from;
     let (x0, x1) = (lanes.x.at(packet.granted_us), lanes.x.at(packet.arrived_us));
     let y0 = lanes.send(packet.from) + if down { PORT } else { 0.0 };
@@ -164,7 +164,7 @@ fn arrow(lanes: &Lanes, packet: &Passage) -> String {
 }
 
 /// Draws what kept the program busy.
-fn busy(canvas: &mut Canvas, lanes: &Lanes, spell: &Spell) {
+fn busy(canvas: &mut Canvas, lanes: &NodeRows, spell: &Spell) {
     let (from, to) = (lanes.x.at(spell.from_us), lanes.x.at(spell.to_us));
     let deed = DEEDS.iter().find(|deed| deed.0 == spell.what);
     let (ink, grow) = match (deed, spell.what.as_str()) {
@@ -185,7 +185,7 @@ fn busy(canvas: &mut Canvas, lanes: &Lanes, spell: &Spell) {
 }
 
 /// The bars on the two ports that a packet holds.
-fn ports(lanes: &Lanes, packet: &Passage) -> String {
+fn ports(lanes: &NodeRows, packet: &Passage) -> String {
     let at = |time: f64| lanes.x.at(time);
     let row = |top: f64, until: f64| {
         let wide = (at(until) - at(packet.granted_us)).max(1.0);
@@ -205,7 +205,7 @@ fn ports(lanes: &Lanes, packet: &Passage) -> String {
 }
 
 /// The packet's name on each port, cut to the room there.
-fn names(lanes: &Lanes, packet: &Passage) -> String {
+fn names(lanes: &NodeRows, packet: &Passage) -> String {
     let name = |until: f64, top: f64, word: &str, whom: u32| {
         let (from, wide) = (lanes.x.at(packet.granted_us), lanes.x.at(until) - lanes.x.at(packet.granted_us));
         let names = [format!("{} {word} {whom}", packet.kind), format!("{word} {whom}"), whom.to_string()];
@@ -219,7 +219,7 @@ fn names(lanes: &Lanes, packet: &Passage) -> String {
 }
 
 /// The bar of a packet in the queue of its own send port.
-fn queued(lanes: &Lanes, packet: &Passage) -> String {
+fn queued(lanes: &NodeRows, packet: &Passage) -> String {
     if packet.began_us <= packet.asked_us {
         return String::new();
     }
@@ -228,7 +228,7 @@ fn queued(lanes: &Lanes, packet: &Passage) -> String {
 }
 
 /// The hatched bar of a packet that holds its send port and waits for the receive port.
-fn blocked(lanes: &Lanes, packet: &Passage) -> String {
+fn blocked(lanes: &NodeRows, packet: &Passage) -> String {
     if packet.granted_us <= packet.began_us {
         return String::new();
     }

@@ -1,8 +1,8 @@
 //! What a shipped plan came to, as an experiment asks about it.
-use super::{Answer, Findings, Trial};
+use super::{Answer, Findings, TrialOptions};
 use anyhow::Result;
 use foregather_results::Measurement;
-use foregather_simulate::{self as simulate, Ask, Plan, Point, Ran, Running, points, shipped};
+use foregather_simulate::{self as simulate, Plan, Point, Ran, ReadOptions, RunnerSettings, points, shipped};
 
 /// The measurements of one plan.
 pub(super) struct Curves {
@@ -12,20 +12,20 @@ pub(super) struct Curves {
 }
 
 /// Some of them.
-pub(super) struct Series<'c>(Vec<&'c Measurement>);
+pub(super) struct Selection<'c>(Vec<&'c Measurement>);
 
 /// A shipped plan, as the trial wants it.
-pub(super) fn plan(name: &str, trial: &Trial) -> Result<Plan> {
-    shipped::open(name, &Ask { full: trial.full, ..Ask::default() })
+pub(super) fn plan(name: &str, trial: &TrialOptions) -> Result<Plan> {
+    shipped::open(name, &ReadOptions { full: trial.full, ..ReadOptions::default() })
 }
 
 /// Every run of it.
-pub(super) fn runs(plan: &Plan, trial: &Trial) -> Result<Vec<Point>> {
-    simulate::run(plan, Running { workers: 0, quiet: trial.quiet })
+pub(super) fn runs(plan: &Plan, trial: &TrialOptions) -> Result<Vec<Point>> {
+    simulate::run(plan, RunnerSettings { workers: 0, quiet: trial.quiet })
 }
 
 /// Runs a shipped plan; its measurements are kept.
-pub(super) fn curves(name: &str, trial: &Trial, findings: &mut Findings) -> Result<Curves> {
+pub(super) fn curves(name: &str, trial: &TrialOptions, findings: &mut Findings) -> Result<Curves> {
     let plan = plan(name, trial)?;
     let found = Curves::of(&plan, runs(&plan, trial)?);
     let all = &found.all;
@@ -43,11 +43,11 @@ pub(super) fn curves(name: &str, trial: &Trial, findings: &mut Findings) -> Resu
 /// A shipped plan with changes.
 pub(super) fn changed(name: &str, changes: &[(&str, &str)]) -> Result<Plan> {
     let set = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    shipped::open(name, &Ask { set, ..Ask::default() })
+    shipped::open(name, &ReadOptions { set, ..ReadOptions::default() })
 }
 
 /// Runs a shipped plan with changes, to hold it against the plan itself.
-pub(super) fn varied(name: &str, trial: &Trial, changes: &[(&str, &str)]) -> Result<Curves> {
+pub(super) fn varied(name: &str, trial: &TrialOptions, changes: &[(&str, &str)]) -> Result<Curves> {
     let plan = changed(name, changes)?;
     Ok(Curves::of(&plan, runs(&plan, trial)?))
 }
@@ -92,9 +92,9 @@ impl Curves {
     }
 
     /// Those with these labels.
-    pub(super) fn with(&self, labels: &[(&str, &str)]) -> Series<'_> {
+    pub(super) fn with(&self, labels: &[(&str, &str)]) -> Selection<'_> {
         let fits = |m: &&Measurement| labels.iter().all(|(name, value)| m.labels.get(*name).is_some_and(|label| label == value));
-        Series(
+        Selection(
             self.all
                 .iter()
                 .filter(fits)
@@ -119,7 +119,7 @@ fn load(of: &Measurement) -> Option<f64> {
     of.labels.get("load")?.trim_end_matches('x').parse().ok()
 }
 
-impl Series<'_> {
+impl Selection<'_> {
     /// A figure over the load: threads in all, or threads a processor.
     pub(super) fn over_load(&self, figure: &str) -> Vec<(f64, f64)> {
         self.0.iter().filter_map(|m| Some((load(m)?, *m.figures.get(figure)?))).collect()

@@ -1,10 +1,10 @@
 //! The experiments of Guignon 2000. §2.1: hand-overs by every method, placement, counters, and the caveat;
 //! §2.2: parameters, partition, and the shapes of the routines that §1 names.
 use crate::curves::{curves, number};
-use crate::{Answer, Experiment, Findings, Trial, experiment};
+use crate::{Answer, Experiment, Findings, TrialOptions, experiment};
 use anyhow::Result;
 use foregather_bench::blas::{BlasCell, BlasResult, Routine};
-use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
+use foregather_bench::ping_pong::{self, Method, PartyKind, PingPong, Setup};
 use foregather_bench::victim::{Beside, victim};
 use foregather_blas::{Axpy, Gemm, Gemv, Matrix, MatrixMut, Trans, Vector, VectorMut, on};
 use foregather_host::{affinity, clock};
@@ -36,14 +36,14 @@ const REGIONS: u32 = 500;
 /// Pairs of processes whose placement is watched.
 const PAIRS: usize = 7;
 
-fn hand_overs(trial: &Trial, found: &mut Findings) -> Result<()> {
+fn hand_overs(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let mut matrix = matrix(Method::ALL.len() * 2, trial.quiet);
-    for (side, id) in [(Side::Processes, "spin-fastest-processes"), (Side::Threads, "spin-fastest-threads")] {
+    for (side, id) in [(PartyKind::Processes, "spin-fastest-processes"), (PartyKind::Threads, "spin-fastest-threads")] {
         let circumstance = Circumstance { side, placement: Placement::TwoCpus, gap: Nanos::ZERO, runs: RUNS };
         let methods = ping_pongs(circumstance, &Method::ALL, &mut matrix)?;
         found.measurements.extend(methods.iter().map(|(method, round_trips)| measurement(circumstance, *method, round_trips)));
         found.answers.insert(id, fastest(&methods));
-        if side == Side::Processes {
+        if side == PartyKind::Processes {
             answer_for_processes(&methods, found)?;
         }
     }
@@ -82,11 +82,11 @@ fn answer_for_processes(methods: &[(Method, Vec<PingPong>)], findings: &mut Find
 /// Two spinning processes, left where the scheduler puts them. Where both run at once a hand-over takes less
 /// than a microsecond; on one processor it takes a tick. So the time in quick round trips is the time they
 /// were apart.
-fn placement(_: &Trial, found: &mut Findings) -> Result<()> {
+fn placement(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     const QUICK: Nanos = Nanos::from_us(100);
     let (mut shares, mut seen) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
-        let mut setup = Setup::new(Method::Spin, Side::Processes, None, None);
+        let mut setup = Setup::new(Method::Spin, PartyKind::Processes, None, None);
         (setup.runs, setup.at_most) = (1_000_000, Nanos::from_ms(300));
         let round_trips = ping_pong::run(&setup)?;
         let quick = clock::nanos_to_cycles(QUICK);
@@ -106,7 +106,7 @@ fn placement(_: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn counters(_: &Trial, found: &mut Findings) -> Result<()> {
+fn counters(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let cpus = affinity::allowed();
     let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
     let bound = clock::cross_cpu_offset_bound(first, last)?;
@@ -119,7 +119,7 @@ fn counters(_: &Trial, found: &mut Findings) -> Result<()> {
 }
 
 /// A parallel loop of another library beside our slave.
-fn bystander(_: &Trial, found: &mut Findings) -> Result<()> {
+fn bystander(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let variants = victim(REGIONS)?;
     let mean_us = |beside| variants.iter().find(|v| v.beside == beside).map(|v| v.mean.as_us());
     let answer = match Beside::ALL.map(mean_us) {
@@ -147,7 +147,7 @@ const CALLS: u32 = 200;
 const ORDERS: [usize; 5] = [24, 63, 127, 300, 501];
 
 /// What a call costs with one argument and with sixteen.
-fn parameters(_: &Trial, found: &mut Findings) -> Result<()> {
+fn parameters(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let team = Team::new(2)?;
     let words: [u64; 16] = std::array::from_fn(|at| at as u64);
     let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = words;
@@ -180,7 +180,7 @@ fn batch(mut call: impl FnMut()) -> f64 {
 }
 
 /// The same calls by teams of one and of two.
-fn partition(_: &Trial, found: &mut Findings) -> Result<()> {
+fn partition(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let teams = [Team::new(1)?, Team::new(2)?];
     let mut differ = Vec::new();
     for n in ORDERS {
@@ -207,7 +207,7 @@ fn partition(_: &Trial, found: &mut Findings) -> Result<()> {
 }
 
 /// Two meetings a call or many, in virtual time.
-fn collapse(trial: &Trial, found: &mut Findings) -> Result<()> {
+fn collapse(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("collapse", trial, found)?;
     let elapsed = |waits, beside| all.with(&[("waits", waits), ("beside", beside), ("policy", "spin")]).mean("elapsed_us");
     let (two, many) = (elapsed("2", "2 cpus, 2 hogs"), elapsed("24", "2 cpus, 2 hogs"));
@@ -222,7 +222,7 @@ fn collapse(trial: &Trial, found: &mut Findings) -> Result<()> {
 }
 
 /// Each routine at a size that must gain and at one that must not lose.
-fn shapes(_: &Trial, found: &mut Findings) -> Result<()> {
+fn shapes(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = [
         ("daxpy-gains", Routine::Daxpy, 100_000, Some(100)),
         ("ddot-gains", Routine::Ddot, 100_000, Some(100)),

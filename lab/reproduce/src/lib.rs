@@ -18,7 +18,7 @@ pub mod tsafrir;
 use anyhow::{Context, Result, bail};
 use foregather_host::{affinity, interrupt};
 use foregather_results::claims::{self, Claim, Paper};
-use foregather_results::{Level, Measurement, Noise, Outcome, Timeline, Verdict, meant};
+use foregather_results::{ClaimOutcome, Measurement, Noise, Timeline, TrustLevel, Verdict, meant};
 pub use judge::Answer;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Findings {
 
 /// How experiments are run.
 #[derive(Clone, Debug, Default)]
-pub struct Trial {
+pub struct TrialOptions {
     /// No progress on standard error.
     pub quiet: bool,
     /// With the finer grids and more seeds of the plans.
@@ -76,7 +76,7 @@ pub fn record_journals(paper: Option<&str>, file: &Path, quiet: bool) -> Result<
 /// An experiment by its name in `papers/`.
 pub struct Experiment {
     name: &'static str,
-    run: fn(&Trial, &mut Findings) -> Result<()>,
+    run: fn(&TrialOptions, &mut Findings) -> Result<()>,
     /// Whether it needs two processors.
     between_processors: bool,
     /// Whether this machine decides what comes out. A simulation gives the same everywhere.
@@ -86,7 +86,7 @@ pub struct Experiment {
 }
 
 /// Registers an experiment in virtual time.
-pub const fn experiment(name: &'static str, run: fn(&Trial, &mut Findings) -> Result<()>) -> Experiment {
+pub const fn experiment(name: &'static str, run: fn(&TrialOptions, &mut Findings) -> Result<()>) -> Experiment {
     Experiment { name, run, between_processors: false, measured: false, replays_journals: false }
 }
 
@@ -102,7 +102,7 @@ impl Experiment {
     }
 
     /// Returns whether this machine decides what comes out in such a trial.
-    fn is_measured(&self, trial: &Trial) -> bool {
+    fn is_measured(&self, trial: &TrialOptions) -> bool {
         self.measured || (self.replays_journals && trial.journals.is_some())
     }
 
@@ -168,16 +168,16 @@ pub struct Settled {
 pub fn settle(tried: Vec<Tried>, noise: &Noise) -> Settled {
     let mut settled = Settled::default();
     for Tried { mut verdict, expected_to_differ, measured } in tried {
-        if measured && noise.verdict == Level::Unusable && verdict.verdict != Outcome::NotComparable {
+        if measured && noise.verdict == TrustLevel::Unusable && verdict.verdict != ClaimOutcome::NotComparable {
             // What else ran stands once, in the run's noise.
             verdict.reason =
                 format!("machine unusable: its numbers tell of what else ran; by them: {}: {}", verdict.verdict, verdict.reason);
-            verdict.verdict = Outcome::NotComparable;
+            verdict.verdict = ClaimOutcome::NotComparable;
             settled.unusable.push(verdict.id.clone());
         }
         match verdict.verdict {
-            Outcome::Differs if !expected_to_differ => settled.differences.push(verdict.id.clone()),
-            Outcome::Holds if expected_to_differ => settled.surprises.push(verdict.id.clone()),
+            ClaimOutcome::Differs if !expected_to_differ => settled.differences.push(verdict.id.clone()),
+            ClaimOutcome::Holds if expected_to_differ => settled.surprises.push(verdict.id.clone()),
             _ => {}
         }
         settled.verdicts.push(verdict);
@@ -200,7 +200,7 @@ pub fn extent() -> Result<String> {
 ///
 /// # Errors
 /// If there is no such paper or experiment, or one cannot be run.
-pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<Reproduction> {
+pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &TrialOptions) -> Result<Reproduction> {
     let papers = claims::papers()?;
     let known: Vec<_> = papers.iter().map(|p| p.paper.clone()).collect();
     let chosen: Vec<Paper> = papers.into_iter().filter(|p| paper.is_none_or(|name| name == p.paper)).collect();
@@ -254,11 +254,11 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
 #[cfg(test)]
 fn as_known(paper: &str, experiments: &[(&str, usize)]) {
     for &(experiment, claims) in experiments {
-        let found = run(Some(paper), Some(experiment), &Trial { quiet: true, ..Trial::default() }).unwrap();
+        let found = run(Some(paper), Some(experiment), &TrialOptions { quiet: true, ..TrialOptions::default() }).unwrap();
         let settled = settle(found.tried, &Noise::default());
         assert_eq!(settled.verdicts.len(), claims, "{experiment}");
         assert_eq!((settled.differences, settled.surprises), (vec![], vec![]), "{experiment}");
-        let untried = |v: &&Verdict| v.verdict == Outcome::NotComparable && v.expected.is_some() && v.got.is_none();
+        let untried = |v: &&Verdict| v.verdict == ClaimOutcome::NotComparable && v.expected.is_some() && v.got.is_none();
         assert_eq!(settled.verdicts.iter().find(untried), None, "{experiment}");
     }
 }
@@ -267,7 +267,7 @@ fn as_known(paper: &str, experiments: &[(&str, usize)]) {
 mod tests {
     use super::*;
 
-    fn tried(id: &str, outcome: Outcome, expected_to_differ: bool, measured: bool) -> Tried {
+    fn tried(id: &str, outcome: ClaimOutcome, expected_to_differ: bool, measured: bool) -> Tried {
         let verdict = Verdict {
             paper: "p".into(),
             id: id.into(),
@@ -285,13 +285,13 @@ mod tests {
     fn an_unusable_machine_judges_only_what_is_simulated() {
         let all = || {
             vec![
-                tried("simulated", Outcome::Differs, false, false),
-                tried("measured", Outcome::Differs, false, true),
-                tried("surprise", Outcome::Holds, true, true),
-                tried("untried", Outcome::NotComparable, false, true),
+                tried("simulated", ClaimOutcome::Differs, false, false),
+                tried("measured", ClaimOutcome::Differs, false, true),
+                tried("surprise", ClaimOutcome::Holds, true, true),
+                tried("untried", ClaimOutcome::NotComparable, false, true),
             ]
         };
-        let unusable = Noise { verdict: Level::Unusable, facts: vec!["others used all of it".into()], ..Noise::default() };
+        let unusable = Noise { verdict: TrustLevel::Unusable, facts: vec!["others used all of it".into()], ..Noise::default() };
         let settled = settle(all(), &unusable);
         assert_eq!(
             (settled.differences, settled.unusable),
@@ -299,17 +299,20 @@ mod tests {
         );
         assert_eq!(settled.surprises, [""; 0]);
         let outcomes: Vec<_> = settled.verdicts.iter().map(|v| v.verdict).collect();
-        assert_eq!(outcomes, [Outcome::Differs, Outcome::NotComparable, Outcome::NotComparable, Outcome::NotComparable]);
+        assert_eq!(
+            outcomes,
+            [ClaimOutcome::Differs, ClaimOutcome::NotComparable, ClaimOutcome::NotComparable, ClaimOutcome::NotComparable]
+        );
         assert_eq!(settled.verdicts[1].reason, "machine unusable: its numbers tell of what else ran; by them: differs: seen");
-        let quiet = settle(all(), &Noise { verdict: Level::Noisy, ..Noise::default() });
+        let quiet = settle(all(), &Noise { verdict: TrustLevel::Noisy, ..Noise::default() });
         assert_eq!((quiet.differences.len(), quiet.surprises.len(), quiet.unusable.len()), (2, 1, 0));
     }
 
     #[test]
     fn unknown_papers_and_experiments_are_errors_that_name_the_known_ones() {
-        let error = run(Some("nobody1999"), None, &Trial::default()).err().unwrap().to_string();
+        let error = run(Some("nobody1999"), None, &TrialOptions::default()).err().unwrap().to_string();
         assert!(error.contains("guignon2000"), "{error}");
-        let error = run(Some("guignon2000"), Some("fig99"), &Trial::default()).err().unwrap().to_string();
+        let error = run(Some("guignon2000"), Some("fig99"), &TrialOptions::default()).err().unwrap().to_string();
         assert!(error.contains("ping-pong"), "{error}");
     }
 

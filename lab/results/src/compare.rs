@@ -7,7 +7,7 @@
 //! suggests.
 use crate::number::digits;
 use crate::table::ResultTable;
-use crate::{Distribution, Level, Measurement, Provenance, Results};
+use crate::{Distribution, Measurement, Provenance, Results, TrustLevel};
 use foregather_machine::{SplitMix, shown};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -147,11 +147,11 @@ fn pair(a: &Measurement, b: &Measurement, floor: f64) -> Option<Pair> {
 }
 
 /// The least by which two runs of the same thing differ on a machine as quiet as this.
-fn floor(level: Level) -> f64 {
+fn floor(level: TrustLevel) -> f64 {
     match level {
-        Level::Quiet => 0.02,
-        Level::Noisy => 0.10,
-        Level::Unusable => 0.30,
+        TrustLevel::Quiet => 0.02,
+        TrustLevel::Noisy => 0.10,
+        TrustLevel::Unusable => 0.30,
     }
 }
 
@@ -176,7 +176,7 @@ fn warnings(a: &Results, b: &Results) -> Vec<String> {
         warnings.push(format!("{what} differs: {a} in the first, {b} in the second"));
     }
     for (which, results) in [("first", a), ("second", b)] {
-        if results.noise.verdict != Level::Quiet {
+        if results.noise.verdict != TrustLevel::Quiet {
             warnings.push(format!("the {which} run was {}: {}", results.noise.verdict, results.noise.facts.join("; ")));
         }
         if results.interrupted {
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!((pair.mark, (pair.allowance * 10.0).round()), (Mark::Same, 3.0), "{pair:?}");
         let steady = |v: f64| results(vec![Measurement::from_values("m", "time", "us", vec![v; 40])]);
         assert_eq!(compare(&steady(5.0), &steady(5.4)).pairs[0].mark, Mark::Slower);
-        let noisy = Results { noise: Noise { verdict: Level::Noisy, ..Noise::default() }, ..steady(5.4) };
+        let noisy = Results { noise: Noise { verdict: TrustLevel::Noisy, ..Noise::default() }, ..steady(5.4) };
         assert_eq!(compare(&steady(5.0), &noisy).pairs[0].mark, Mark::Same);
     }
 

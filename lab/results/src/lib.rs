@@ -43,12 +43,12 @@ pub use average::{geomean, geomean_and_worst, layers};
 pub use interval::interval_of_mean;
 pub use meant::{meant, misspelt_policy};
 pub use measurement::{Distribution, Measurement, Summary};
-pub use noise::{Level, Noise, NoiseMeter};
+pub use noise::{Noise, NoiseMeter, TrustLevel};
 pub use run::{Provenance, Run};
 use serde::{Deserialize, Serialize};
 pub use speedup::{Conclusion, Speedup};
 pub use timeline::{Passage, Spell, Timeline};
-pub use verdict::{Outcome, Value, Verdict, counts};
+pub use verdict::{ClaimOutcome, Value, Verdict, counts};
 
 /// The schema this program writes, and the only one it reads.
 pub const SCHEMA: &str = "foregather.results/1";

@@ -9,7 +9,7 @@ use std::fmt;
 /// How far the numbers of a run can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum TrustLevel {
     /// Nothing much was seen.
     #[default]
     Quiet,
@@ -19,7 +19,7 @@ pub enum Level {
     Unusable,
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for TrustLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Quiet => "quiet",
@@ -34,7 +34,7 @@ impl fmt::Display for Level {
 #[serde(deny_unknown_fields)]
 pub struct Noise {
     /// What follows from the rest.
-    pub verdict: Level,
+    pub verdict: TrustLevel,
     /// What the hypervisor took.
     pub steal_percent: Option<f64>,
     /// What other programs used.
@@ -62,16 +62,16 @@ impl Noise {
     /// Fills in the verdict and the sentences.
     fn judged(mut self, cpus: u32) -> Self {
         let level = |value: Option<f64>, (noisy, unusable): (f64, f64)| match value {
-            Some(value) if value >= unusable => Level::Unusable,
-            Some(value) if value >= noisy => Level::Noisy,
-            _ => Level::Quiet,
+            Some(value) if value >= unusable => TrustLevel::Unusable,
+            Some(value) if value >= noisy => TrustLevel::Noisy,
+            _ => TrustLevel::Quiet,
         };
         let crowded = self.runnable_before.is_some_and(|n| n > cpus);
         let levels = [
             level(self.steal_percent, STEAL_PERCENT),
             level(self.foreign_percent, FOREIGN_PERCENT),
             level(self.spread, SPREAD),
-            if crowded { Level::Noisy } else { Level::Quiet },
+            if crowded { TrustLevel::Noisy } else { TrustLevel::Quiet },
         ];
         self.verdict = levels.into_iter().max().unwrap_or_default();
         let percent = |v: f64| digits((v * 10.0).round() / 10.0, 3);
@@ -143,7 +143,7 @@ fn between(before: &Counters, after: &Counters, spread: Option<f64>) -> Noise {
     });
     let own = after.own - before.own;
     Noise {
-        verdict: Level::Quiet,
+        verdict: TrustLevel::Quiet,
         steal_percent: machine.map(|(steal, ..)| steal),
         foreign_percent: machine.map(|(_, busy, all)| 100.0 * (busy - own).0 as f64 / all),
         involuntary_switches_per_s: after.preempted.saturating_sub(before.preempted) as f64 / seconds,
@@ -175,13 +175,13 @@ mod tests {
     fn others_are_told_from_ourselves() {
         let before = counters(0, 0, 0, 0, 0);
         let quiet = between(&before, &counters(1000, 10, 990, 1000, 980), None).judged(2);
-        assert_eq!(quiet.verdict, Level::Quiet, "{:?}", quiet.facts);
+        assert_eq!(quiet.verdict, TrustLevel::Quiet, "{:?}", quiet.facts);
         assert_eq!((quiet.steal_percent, quiet.foreign_percent), (Some(0.5), Some(0.5)));
         assert_eq!(quiet.involuntary_switches_per_s, 10.0);
         let noisy = between(&before, &counters(1000, 10, 990, 1000, 800), None).judged(2);
-        assert_eq!(noisy.verdict, Level::Noisy, "{:?}", noisy.facts);
+        assert_eq!(noisy.verdict, TrustLevel::Noisy, "{:?}", noisy.facts);
         let stolen = between(&before, &counters(1000, 500, 1000, 500, 1000), None).judged(2);
-        assert_eq!(stolen.verdict, Level::Unusable);
+        assert_eq!(stolen.verdict, TrustLevel::Unusable);
         assert!(stolen.facts[0].contains("25 %"), "{:?}", stolen.facts);
     }
 
@@ -189,11 +189,11 @@ mod tests {
     fn a_crowded_machine_and_scattered_values_are_noise_too() {
         let before = counters(0, 0, 0, 0, 0);
         let seen = Noise { runnable_before: Some(5), ..between(&before, &counters(10, 0, 0, 20, 0), None) };
-        assert_eq!(seen.judged(2).verdict, Level::Noisy);
+        assert_eq!(seen.judged(2).verdict, TrustLevel::Noisy);
         let values = |v: Vec<f64>| Measurement::from_values("m", "m", "us", v);
         let scattered = [values(vec![1.0, 50.0, 60.0]), values(vec![1.0, 40.0, 60.0]), values(vec![0.0, 1.0])];
         assert_eq!(spread(&scattered), Some(45.0), "a minimum of zero has no ratio");
-        assert_eq!(between(&before, &before, spread(&scattered)).judged(2).verdict, Level::Unusable);
+        assert_eq!(between(&before, &before, spread(&scattered)).judged(2).verdict, TrustLevel::Unusable);
         assert_eq!(spread(&[]), None);
     }
 

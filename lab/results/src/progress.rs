@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write, stderr};
 const LONGEST: usize = 79;
 
 /// A count towards a known total.
-pub struct Progress {
+pub struct ProgressMeter {
     name: String,
     total: usize,
     /// Steps that began.
@@ -18,7 +18,7 @@ pub struct Progress {
     shown: bool,
 }
 
-impl Progress {
+impl ProgressMeter {
     /// `total` steps of `name`; silent if `quiet` or without a terminal.
     pub fn new(name: impl Into<String>, total: usize, quiet: bool) -> Self {
         let shown = !quiet && stderr().is_terminal();
@@ -63,7 +63,7 @@ fn left(seconds: f64) -> String {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressMeter {
     fn drop(&mut self) {
         if self.shown {
             let _ = write!(stderr(), "\r{:1$}\r", "", self.width);
@@ -78,7 +78,8 @@ mod tests {
     #[test]
     fn the_line_has_the_count_and_the_time_left() {
         let at = |begun, seconds: u64| {
-            let progress = Progress { name: "exec".to_owned(), total: 12, begun, began: Nanos::ZERO, width: 0, shown: false };
+            let progress =
+                ProgressMeter { name: "exec".to_owned(), total: 12, begun, began: Nanos::ZERO, width: 0, shown: false };
             progress.line("with", Nanos::from_ms(seconds * 1_000))
         };
         assert_eq!(at(1, 0), "exec 1/12  with", "nothing is known before the first step is done");

@@ -1,5 +1,5 @@
 //! How many times as fast one thing is as another, and what that allows to conclude.
-use super::Level;
+use super::TrustLevel;
 use super::interval_of_mean;
 use std::fmt;
 
@@ -40,9 +40,9 @@ impl Speedup {
     }
 
     /// What follows on a machine that was so quiet or noisy meanwhile.
-    pub fn conclusion(&self, noise: Level) -> Conclusion {
+    pub fn conclusion(&self, noise: TrustLevel) -> Conclusion {
         match self {
-            _ if noise == Level::Unusable => Conclusion::Unusable,
+            _ if noise == TrustLevel::Unusable => Conclusion::Unusable,
             _ if self.pairs < 2 => Conclusion::OnePair,
             _ if self.least > 1.0 => Conclusion::Faster,
             _ if self.most < 1.0 => Conclusion::Slower,
@@ -72,13 +72,13 @@ mod tests {
         let of = |pairs: &[(f64, f64)], noise| Speedup::of_pairs(pairs.iter().copied()).unwrap().conclusion(noise);
         let twice = [(20.0, 10.0), (42.0, 20.0), (39.0, 20.0)];
         let half = twice.map(|(before, after)| (after, before));
-        assert_eq!(of(&twice, Level::Quiet), Conclusion::Faster);
-        assert_eq!(of(&twice, Level::Noisy), Conclusion::Faster);
-        assert_eq!(of(&half, Level::Quiet), Conclusion::Slower);
-        assert_eq!(of(&[(20.0, 10.0), (10.0, 20.0)], Level::Quiet), Conclusion::NoDifference);
-        assert_eq!(of(&twice[..1], Level::Quiet), Conclusion::OnePair);
-        assert_eq!(of(&twice, Level::Unusable), Conclusion::Unusable);
-        assert_eq!(of(&twice[..1], Level::Unusable), Conclusion::Unusable);
+        assert_eq!(of(&twice, TrustLevel::Quiet), Conclusion::Faster);
+        assert_eq!(of(&twice, TrustLevel::Noisy), Conclusion::Faster);
+        assert_eq!(of(&half, TrustLevel::Quiet), Conclusion::Slower);
+        assert_eq!(of(&[(20.0, 10.0), (10.0, 20.0)], TrustLevel::Quiet), Conclusion::NoDifference);
+        assert_eq!(of(&twice[..1], TrustLevel::Quiet), Conclusion::OnePair);
+        assert_eq!(of(&twice, TrustLevel::Unusable), Conclusion::Unusable);
+        assert_eq!(of(&twice[..1], TrustLevel::Unusable), Conclusion::Unusable);
         assert_eq!(Speedup::of_pairs([]), None);
     }
 }

@@ -19,7 +19,7 @@ pub struct Verdict {
     /// The unit of both.
     pub unit: String,
     /// The verdict.
-    pub verdict: Outcome,
+    pub verdict: ClaimOutcome,
     /// Why, in a sentence.
     pub reason: String,
 }
@@ -46,7 +46,7 @@ impl fmt::Display for Value {
 /// What a claim came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum ClaimOutcome {
     /// Outside its band; the reason says why.
     Differs,
     /// Within its band, with all of its 95 % interval where several seeds gave one.
@@ -63,13 +63,13 @@ pub enum Outcome {
     NotComparable,
 }
 
-impl Outcome {
+impl ClaimOutcome {
     /// All of them, what a reader has to look at first.
     pub const ALL: [Self; 6] =
         [Self::Differs, Self::Holds, Self::HoldsWithinNoise, Self::Fitted, Self::Given, Self::NotComparable];
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for ClaimOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Differs => "differs",
@@ -84,8 +84,8 @@ impl fmt::Display for Outcome {
 
 /// How many of these came to what: `36 holds, 2 differs`; outcomes that none came to are left out.
 pub fn counts<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> String {
-    let all: Vec<Outcome> = verdicts.into_iter().map(|verdict| verdict.verdict).collect();
-    let count = |outcome: &Outcome| all.iter().filter(|&of| of == outcome).count();
-    let told = Outcome::ALL.iter().map(|outcome| (count(outcome), outcome)).filter(|(count, _)| *count > 0);
+    let all: Vec<ClaimOutcome> = verdicts.into_iter().map(|verdict| verdict.verdict).collect();
+    let count = |outcome: &ClaimOutcome| all.iter().filter(|&of| of == outcome).count();
+    let told = ClaimOutcome::ALL.iter().map(|outcome| (count(outcome), outcome)).filter(|(count, _)| *count > 0);
     told.map(|(count, outcome)| format!("{count} {outcome}")).collect::<Vec<_>>().join(", ")
 }

@@ -28,5 +28,5 @@ mod tests;
 pub mod timelines;
 
 pub use butterfly::barriers_over_nodes;
-pub use plan::{Ask, Labels, Plan, PlanDraft, Study};
-pub use runner::{Point, Ran, RunResult, Running, run};
+pub use plan::{Labels, Plan, PlanDraft, ReadOptions, Study};
+pub use runner::{Point, Ran, RunResult, RunnerSettings, run};

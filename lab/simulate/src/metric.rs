@@ -1,6 +1,6 @@
 //! The numbers that a simulation of processors gives, each by its name: figures show them. Those of networks
 //! are `network::METRICS`.
-use super::network::Summary;
+use super::network::StudySummary;
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Alternation, Job, JobOutcome, Outcome, Study, transition};
 use foregather_wait::{Policy, Snapshot};
@@ -44,7 +44,7 @@ pub enum Of {
     /// From a run of processors that threads share.
     Smp(fn(&Seen<'_>) -> f64),
     /// From a run of nodes that exchange messages.
-    Network(fn(&Summary) -> f64),
+    Network(fn(&StudySummary) -> f64),
 }
 
 /// One run, of either kind.
@@ -52,7 +52,7 @@ pub enum View<'a> {
     /// A run of processors that threads share.
     Smp(Seen<'a>),
     /// A run of nodes that exchange messages.
-    Network(&'a Summary),
+    Network(&'a StudySummary),
 }
 
 impl Metric {

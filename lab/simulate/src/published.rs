@@ -55,13 +55,13 @@ pub fn compare(plan: &Plan, points: &[Point]) -> Option<PublishedNumber> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Ask;
-    use crate::runner::{Running, run_while};
+    use crate::plan::ReadOptions;
+    use crate::runner::{RunnerSettings, run_while};
     use crate::shipped;
 
     fn compared(name: &str) -> PublishedNumber {
-        let plan = shipped::open(format!("anomalies/{name}"), &Ask::default()).unwrap();
-        let points = run_while(&plan, Running { workers: 1, quiet: true }, &|| true).unwrap();
+        let plan = shipped::open(format!("anomalies/{name}"), &ReadOptions::default()).unwrap();
+        let points = run_while(&plan, RunnerSettings { workers: 1, quiet: true }, &|| true).unwrap();
         compare(&plan, &points).unwrap()
     }
 

@@ -1,10 +1,10 @@
 //! Runs a plan: every point with every seed, on all processors that this process may use. The results do not
 //! depend on how many those are.
-use super::network::{self, Interconnect, Summary};
+use super::network::{self, Interconnect, StudySummary};
 use super::plan::{Labels, Plan, Study};
 use anyhow::{Context, Result, anyhow};
 use foregather_host::{affinity, interrupt};
-use foregather_results::progress::Progress;
+use foregather_results::progress::ProgressMeter;
 use foregather_sim::smp::{self, Outcome};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -32,7 +32,7 @@ pub enum RunResult {
     /// A study of processors that threads share.
     Smp(Box<smp::Study>, Box<Outcome>),
     /// A study of nodes that exchange messages, with what is kept of its trials.
-    Network(Box<network::Study<Interconnect>>, Summary),
+    Network(Box<network::Study<Interconnect>>, StudySummary),
 }
 
 impl Ran {
@@ -42,14 +42,14 @@ impl Ran {
     }
 
     /// The study of a network and its summary, if it is one.
-    pub fn network(&self) -> Option<(&network::Study<Interconnect>, &Summary)> {
+    pub fn network(&self) -> Option<(&network::Study<Interconnect>, &StudySummary)> {
         if let RunResult::Network(study, summary) = &self.played { Some((study, summary)) } else { None }
     }
 }
 
 /// How a plan is run.
 #[derive(Clone, Copy, Debug)]
-pub struct Running {
+pub struct RunnerSettings {
     /// How many simulations run at the same time; 0: as many as there are processors for.
     pub workers: u32,
     /// Whether no progress is written to standard error.
@@ -66,18 +66,18 @@ struct SimulationTask {
 ///
 /// # Errors
 /// If a simulation cannot be run, or no thread can be made.
-pub fn run(plan: &Plan, running: Running) -> Result<Vec<Point>> {
+pub fn run(plan: &Plan, running: RunnerSettings) -> Result<Vec<Point>> {
     run_while(plan, running, &|| !interrupt::requested())
 }
 
 /// Runs a plan like [`run`], while `go_on` says so.
-pub(super) fn run_while(plan: &Plan, running: Running, go_on: &(impl Fn() -> bool + Sync)) -> Result<Vec<Point>> {
+pub(super) fn run_while(plan: &Plan, running: RunnerSettings, go_on: &(impl Fn() -> bool + Sync)) -> Result<Vec<Point>> {
     let mut tasks = Vec::new();
     for point in 0..plan.points() {
         tasks.extend(plan.seeds(point)?.into_iter().map(|seed| SimulationTask { point, seed }));
     }
     let workers = if running.workers == 0 { affinity::allowed().len() as u32 } else { running.workers };
-    let progress = Mutex::new(Progress::new(plan.name(), tasks.len(), running.quiet));
+    let progress = Mutex::new(ProgressMeter::new(plan.name(), tasks.len(), running.quiet));
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let body = |_, _| {
         let mut done: Vec<(usize, Result<Ran>)> = Vec::new();
@@ -120,7 +120,7 @@ fn simulate(plan: &Plan, task: &SimulationTask, go_on: &impl Fn() -> bool) -> Re
         }
         Study::Network(study) => {
             let outcome = study.run().with_context(|| plan.name())?;
-            let summary = Summary::of(&study, &outcome);
+            let summary = StudySummary::of(&study, &outcome);
             RunResult::Network(study, summary)
         }
     };

@@ -1,5 +1,5 @@
 //! The plans of `plans/`, built into the program.
-use super::plan::{Ask, Plan};
+use super::plan::{Plan, ReadOptions};
 use anyhow::{Context, Result, bail};
 use foregather_host::regular;
 use foregather_results::meant;
@@ -69,7 +69,7 @@ pub const SHIPPED: [(&str, &str); 45] = shipped![
 ///
 /// # Errors
 /// If there is none, or something is wrong with it.
-pub fn open(name: impl AsRef<OsStr>, ask: &Ask) -> Result<Plan> {
+pub fn open(name: impl AsRef<OsStr>, ask: &ReadOptions) -> Result<Plan> {
     let path = Path::new(&name);
     // It is a name only where it is text.
     let name = &*path.to_string_lossy();
@@ -86,7 +86,7 @@ pub fn open(name: impl AsRef<OsStr>, ask: &Ask) -> Result<Plan> {
     }
     let text = regular::read_text(path, BYTES_MAX).with_context(|| format!("cannot read the plan {name}"))?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    Plan::parse(name, &text, &Ask { folder, ..ask.clone() })
+    Plan::parse(name, &text, &ReadOptions { folder, ..ask.clone() })
 }
 
 /// The names of the shipped plans, and what each shows.
@@ -96,7 +96,7 @@ pub fn open(name: impl AsRef<OsStr>, ask: &Ask) -> Result<Plan> {
 pub fn list() -> Result<ResultTable> {
     let mut table = ResultTable::new(["plan", "title"]);
     for (name, _) in SHIPPED {
-        table.rows.push(vec![name.to_owned(), open(name, &Ask::default())?.title().to_owned()]);
+        table.rows.push(vec![name.to_owned(), open(name, &ReadOptions::default())?.title().to_owned()]);
     }
     Ok(table)
 }

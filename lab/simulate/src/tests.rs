@@ -1,8 +1,8 @@
 //! Small plans from their text to their numbers.
 use super::network;
-use super::plan::{Ask, Plan};
+use super::plan::{Plan, ReadOptions};
 use super::points::{measurements, table};
-use super::runner::{Point, Running, run_while};
+use super::runner::{Point, RunnerSettings, run_while};
 use super::{estimate, metric, perfetto};
 use foregather_results::Measurement;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,11 +37,11 @@ y = "speedup"
 "#;
 
 fn plan(text: &str) -> Plan {
-    Plan::parse("plans/small.toml", text, &Ask::default()).unwrap()
+    Plan::parse("plans/small.toml", text, &ReadOptions::default()).unwrap()
 }
 
 fn run(plan: &Plan, workers: u32) -> Vec<Point> {
-    run_while(plan, Running { workers, quiet: true }, &|| true).unwrap()
+    run_while(plan, RunnerSettings { workers, quiet: true }, &|| true).unwrap()
 }
 
 fn find<'a>(all: &'a [Measurement], id: &str) -> &'a Measurement {
@@ -125,11 +125,11 @@ fn a_regret_needs_choices_to_compare() {
         ("y = \"regret\"\nbest = \"polcy\"", "did you mean `policy`"),
         ("y = \"speedup\"\nbest = \"policy\"", "give y = \"regret\""),
     ] {
-        let error = Plan::parse("small.toml", &SMALL.replace("y = \"speedup\"", figure), &Ask::default()).err().unwrap();
+        let error = Plan::parse("small.toml", &SMALL.replace("y = \"speedup\"", figure), &ReadOptions::default()).err().unwrap();
         assert!(error.to_string().contains(says), "{error}");
     }
     let without = SMALL.replace("policy = { AB", "spin-policy = { AB").replace("series = \"policy\"", "series = \"load\"");
-    assert!(Plan::parse("small.toml", &without.replace("speedup", "regret"), &Ask::default()).is_err());
+    assert!(Plan::parse("small.toml", &without.replace("speedup", "regret"), &ReadOptions::default()).is_err());
 }
 
 #[test]
@@ -137,7 +137,8 @@ fn threads_may_be_a_multiple_of_the_processors() {
     let text = SMALL.replace("threads = 3", "threads = \"0.5x\"");
     let threads = |text: &str| plan(text).study(0, 1).unwrap().smp().unwrap().jobs[0].threads;
     assert_eq!((threads(&text), threads(SMALL)), (2, 3));
-    let error = Plan::parse("small.toml", &SMALL.replace("threads = 3", "threads = \"manyx\""), &Ask::default()).err().unwrap();
+    let error =
+        Plan::parse("small.toml", &SMALL.replace("threads = 3", "threads = \"manyx\""), &ReadOptions::default()).err().unwrap();
     assert!(error.to_string().contains("`threads` is a number, not `manyx`"), "{error}");
 }
 
@@ -175,13 +176,14 @@ fn an_interruption_keeps_what_had_ended() {
     let plan = plan(SMALL);
     let ended = AtomicU32::new(0);
     // The worker asks once before each run, and the simulator now and then.
-    let points = run_while(&plan, Running { workers: 1, quiet: true }, &|| ended.fetch_add(1, Ordering::Relaxed) < 3).unwrap();
+    let points =
+        run_while(&plan, RunnerSettings { workers: 1, quiet: true }, &|| ended.fetch_add(1, Ordering::Relaxed) < 3).unwrap();
     let runs: usize = points.iter().map(|point| point.runs.len()).sum();
     assert!((1..=3).contains(&runs), "{runs}");
     let all = measurements(&plan, &points);
     assert!(find(&all, "simulate/small/load=4/policy=AB").summary.n >= 1);
     assert!(!table(&plan, &all).rows.is_empty());
-    assert!(measurements(&plan, &run_while(&plan, Running { workers: 2, quiet: true }, &|| false).unwrap()).is_empty());
+    assert!(measurements(&plan, &run_while(&plan, RunnerSettings { workers: 2, quiet: true }, &|| false).unwrap()).is_empty());
 }
 
 #[test]
@@ -243,7 +245,7 @@ fn longer_plans_are_estimated_to_take_longer() {
         let set = set
             .into_iter()
             .chain([("record.sample".to_owned(), "\"1 s\"".to_owned()), ("record.window".to_owned(), "\"1 s\"".to_owned())]);
-        let plan = Plan::parse("small.toml", SMALL, &Ask { set: set.collect(), ..Ask::default() }).unwrap();
+        let plan = Plan::parse("small.toml", SMALL, &ReadOptions { set: set.collect(), ..ReadOptions::default() }).unwrap();
         estimate::of_plan(&plan, 2).unwrap()
     };
     let (short, long) = (seconds("1000"), seconds("1000000000"));
@@ -286,7 +288,7 @@ y = "cost"
 fn a_network_gives_the_same_measurements_with_any_number_of_workers() {
     let plan = plan(NETWORK);
     let (alone, together) = (run(&plan, 1), run(&plan, 3));
-    let summaries = |points: &[Point]| -> Vec<network::Summary> {
+    let summaries = |points: &[Point]| -> Vec<network::StudySummary> {
         points.iter().flat_map(|point| &point.runs).map(|ran| ran.network().unwrap().1.clone()).collect()
     };
     let all = summaries(&alone);
@@ -311,7 +313,7 @@ fn numbers_of_a_plan_are_those_of_the_formulas() {
     // node is, and no node leaves it after the others.
     let set = [("trial.skew", "last 100 us"), ("network.profile", "ipsc860"), ("trial.trials", "2")];
     let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-    let plan = Plan::parse("small.toml", NETWORK, &Ask { set, ..Ask::default() }).unwrap();
+    let plan = Plan::parse("small.toml", NETWORK, &ReadOptions { set, ..ReadOptions::default() }).unwrap();
     let all = measurements(&plan, &run(&plan, 2));
     for (barrier, d, cost, precision) in
         [("gsync", 2, 300.0, 62.0), ("gsync", 3, 450.0, 93.0), ("rds", 2, 400.0, 0.0), ("rds", 3, 550.0, 0.0)]
@@ -325,7 +327,7 @@ fn numbers_of_a_plan_are_those_of_the_formulas() {
 fn larger_networks_are_estimated_to_take_longer() {
     let at = |dimension: &str| {
         let set = vec![("sweep.dimension".to_owned(), dimension.to_owned())];
-        let plan = Plan::parse("small.toml", NETWORK, &Ask { set, ..Ask::default() }).unwrap();
+        let plan = Plan::parse("small.toml", NETWORK, &ReadOptions { set, ..ReadOptions::default() }).unwrap();
         (estimate::of_plan(&plan, 2).unwrap(), estimate::table(&plan).unwrap())
     };
     let ((small, table), (large, _)) = (at("[3]"), at("[13]"));

@@ -4,7 +4,7 @@
 //! All other cells, between the elements and beside the array, contain one pattern, a NaN: a routine that
 //! reads it spoils a result, and one that writes it is found out.
 use super::call::{ArrayPlace, BlasCall, Contents};
-use super::layout::{Element, OperandLayout};
+use super::layout::{ArrayElement, OperandLayout};
 use super::table::NumberType;
 use foregather_machine::SplitMix;
 
@@ -17,7 +17,7 @@ const OUTSIDE_DOUBLE: u64 = 0x7ff8_5a5a_a5a5_5a5a;
 #[derive(Clone, Debug)]
 pub(super) struct Operand {
     pub(super) layout: OperandLayout,
-    pub(super) elements: Vec<Element>,
+    pub(super) elements: Vec<ArrayElement>,
     /// The array's first byte among these.
     pub(super) first: usize,
     pub(super) bytes: Vec<u8>,
@@ -82,7 +82,7 @@ impl NumberType {
 
 impl Operand {
     /// An array whose elements have these values.
-    pub(super) fn new(layout: OperandLayout, mut value: impl FnMut(&Element) -> [f64; 2]) -> Self {
+    pub(super) fn new(layout: OperandLayout, mut value: impl FnMut(&ArrayElement) -> [f64; 2]) -> Self {
         let (size, margin) = (layout.number.bytes(), MARGIN * layout.number.bytes());
         let len = layout.cells() * size;
         let mut bytes = if layout.number.double {
@@ -100,13 +100,13 @@ impl Operand {
     }
 
     /// The bytes of an element.
-    pub(super) fn span(&self, element: &Element) -> std::ops::Range<usize> {
+    pub(super) fn span(&self, element: &ArrayElement) -> std::ops::Range<usize> {
         let (size, at) = (self.layout.number.bytes(), self.first);
         at + element.cell * size..at + (element.cell + 1) * size
     }
 
     /// The value of an element in these bytes, which may be those after a call.
-    pub(super) fn value(&self, element: &Element, bytes: &[u8]) -> [f64; 2] {
+    pub(super) fn value(&self, element: &ArrayElement, bytes: &[u8]) -> [f64; 2] {
         self.layout.number.read(&bytes[self.span(element)])
     }
 }
@@ -117,7 +117,7 @@ impl BlasCall {
         self.layouts().into_iter().map(|layout| Operand::new(layout, |element| self.content(&layout, element))).collect()
     }
 
-    fn content(&self, layout: &OperandLayout, element: &Element) -> [f64; 2] {
+    fn content(&self, layout: &OperandLayout, element: &ArrayElement) -> [f64; 2] {
         let place = (layout.slot as u64) << 56 ^ (element.row as u64) << 28 ^ element.col as u64;
         let mut random = SplitMix(SplitMix::mix(self.seed ^ SplitMix::mix(place)));
         let mut value = [(); 2].map(|()| self.part(layout.number, &mut random));

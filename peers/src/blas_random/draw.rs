@@ -5,7 +5,7 @@ use foregather_machine::SplitMix;
 
 /// How large the sizes of a call are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Scale {
+enum SizeClass {
     Small(u64),
     /// Large enough to be shared by a team.
     Shared,
@@ -23,10 +23,10 @@ pub(super) fn drawn(seed: u64, number: u64) -> BlasCall {
         _ => Face::Columns,
     };
     let scale = match random.below(4000) {
-        0 => Scale::Shared,
-        1..40 => Scale::Small(40),
-        40..500 => Scale::Small(17),
-        _ => Scale::Small(6),
+        0 => SizeClass::Shared,
+        1..40 => SizeClass::Small(40),
+        40..500 => SizeClass::Small(17),
+        _ => SizeClass::Small(6),
     };
     let contents = match random.below(12) {
         0 | 1 => Contents::Special,
@@ -75,7 +75,7 @@ pub(super) fn drawn(seed: u64, number: u64) -> BlasCall {
     let is_wide = call.arguments.iter().any(|argument| matches!(argument, Argument::Int(number) if number.abs() > 1 << 12));
     if !is_wide
         && signature.ordered
-        && scale != Scale::Shared
+        && scale != SizeClass::Shared
         && face != Face::Neither
         && !is_composed(signature)
         && random.below(12) == 0
@@ -109,12 +109,12 @@ fn option(signature: &Signature, name: &str, random: &mut SplitMix) -> u8 {
     if random.below(2) == 0 { letter } else { letter.to_ascii_lowercase() }
 }
 
-fn size(signature: &Signature, name: &str, scale: Scale, random: &mut SplitMix) -> i64 {
+fn size(signature: &Signature, name: &str, scale: SizeClass, random: &mut SplitMix) -> i64 {
     let drawn = match scale {
-        Scale::Small(most) => random.below(most + 1),
-        Scale::Shared if !signature.ordered => 10_000 + random.below(60_000),
-        Scale::Shared if signature.class.contains("vector") => 150 + random.below(350),
-        Scale::Shared => 60 + random.below(140),
+        SizeClass::Small(most) => random.below(most + 1),
+        SizeClass::Shared if !signature.ordered => 10_000 + random.below(60_000),
+        SizeClass::Shared if signature.class.contains("vector") => 150 + random.below(350),
+        SizeClass::Shared => 60 + random.below(140),
     };
     match name {
         "kl" | "ku" => random.below(4).min(drawn) as i64 + i64::from(random.below(8) == 0) * drawn as i64,

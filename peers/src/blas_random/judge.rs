@@ -8,7 +8,7 @@ use super::table::Returned;
 use crate::peer_error::PeerError;
 
 /// The libraries, and the memory of calls.
-pub(super) struct Bench {
+pub(super) struct JudgedLibraries {
     pub(super) ours: Blas,
     pub(super) reference: Blas,
     /// Those that are asked where the standard leaves the answer open.
@@ -68,7 +68,7 @@ impl Component {
     }
 }
 
-impl Bench {
+impl JudgedLibraries {
     /// Makes the call by both libraries.
     pub(super) fn judge(&mut self, call: &BlasCall) -> Result<Judgement, PeerError> {
         let operands = call.operands();

@@ -28,7 +28,7 @@ pub(super) struct OperandLayout {
 
 /// An element of an array: its cell, counted from the lowest address, and its row and column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Element {
+pub(super) struct ArrayElement {
     pub(super) cell: usize,
     pub(super) row: usize,
     pub(super) col: usize,
@@ -87,12 +87,12 @@ impl OperandLayout {
     }
 
     /// The elements that the routine may read or write.
-    pub(super) fn elements(&self) -> Vec<Element> {
+    pub(super) fn elements(&self) -> Vec<ArrayElement> {
         let mut found = Vec::new();
         if matches!(self.shape, ArrayShape::Vector | ArrayShape::Few) {
             let step = if self.shape == ArrayShape::Few { 1 } else { self.step };
             let back = if step < 0 { (self.rows.saturating_sub(1)) as i64 * -step } else { 0 };
-            found.extend((0..self.rows).map(|row| Element { cell: (back + row as i64 * step) as usize, row, col: 0 }));
+            found.extend((0..self.rows).map(|row| ArrayElement { cell: (back + row as i64 * step) as usize, row, col: 0 }));
             return found;
         }
         for col in 0..self.cols {
@@ -108,7 +108,7 @@ impl OperandLayout {
             };
             for row in rows.filter(|&row| !(self.unit && row == col && self.shape != ArrayShape::General)) {
                 let (row_, col_) = if self.turned { (col, row) } else { (row, col) };
-                found.push(Element { cell: self.cell(row, col), row: row_, col: col_ });
+                found.push(ArrayElement { cell: self.cell(row, col), row: row_, col: col_ });
             }
         }
         found

@@ -31,7 +31,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use worker::Tally;
+use worker::ClassTally;
 
 /// Calls of one process.
 const CALLS: u64 = 20_000;
@@ -53,7 +53,7 @@ pub(crate) fn run(words: &[&str]) -> Result<String, PeerError> {
 /// Runs the processes that make the calls, and reports.
 fn supervise(options: &Options) -> Result<String, PeerError> {
     let at = std::env::temp_dir().join(format!("foregather-blas-random-{}", std::process::id()));
-    let (mut tally, mut from, begun) = (Tally::default(), options.from, Instant::now());
+    let (mut tally, mut from, begun) = (ClassTally::default(), options.from, Instant::now());
     let end = options.from + options.calls;
     while from < end && options.seconds.is_none_or(|seconds| begun.elapsed() < Duration::from_secs(seconds)) {
         from = some(options, from..end.min(from + CALLS), &at, &mut tally)?;
@@ -66,7 +66,7 @@ fn supervise(options: &Options) -> Result<String, PeerError> {
 
 /// Makes the calls of these numbers in another process, or those up to one that ends it. Returns the next
 /// number.
-fn some(options: &Options, numbers: std::ops::Range<u64>, at: &Path, tally: &mut Tally) -> Result<u64, PeerError> {
+fn some(options: &Options, numbers: std::ops::Range<u64>, at: &Path, tally: &mut ClassTally) -> Result<u64, PeerError> {
     let words = |numbers: &std::ops::Range<u64>| {
         let (from, calls) = (numbers.start.to_string(), (numbers.end - numbers.start).to_string());
         let words = ["--seed", &options.seed.to_string(), "--from", &from, "--calls", &calls, "--at", &at.display().to_string()];
@@ -108,7 +108,7 @@ fn apart(options: &Options, words: &[String], limit: Nanos) -> Result<String, St
 }
 
 /// A line for each class, what is open, and what differs.
-fn report(options: &Options, tally: &Tally, calls: u64) -> String {
+fn report(options: &Options, tally: &ClassTally, calls: u64) -> String {
     let mut text = format!("{calls} calls from number {} on, seed {}\n", options.from, options.seed);
     let _ =
         writeln!(text, "{:<26} {:>8} {:>8} {:>8} {:>6} {:>9}", "routines", "calls", "illegal", "special", "open", "different");

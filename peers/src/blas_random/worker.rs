@@ -1,7 +1,7 @@
 //! The process that makes the calls: an error in one of the libraries may end it, so that another one counts.
 use super::call::{BlasCall, Contents};
 use super::draw::drawn;
-use super::judge::{Bench, Judgement};
+use super::judge::{JudgedLibraries, Judgement};
 use super::library::{Blas, CallMemory};
 use super::options::Libraries;
 use crate::peer_error::PeerError;
@@ -32,14 +32,14 @@ pub(super) struct Finding {
 
 /// What some calls came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Tally {
+pub(super) struct ClassTally {
     pub(super) classes: BTreeMap<String, ClassCount>,
     /// By routine: the first call of each.
     pub(super) open: BTreeMap<String, Finding>,
     pub(super) different: BTreeMap<String, Finding>,
 }
 
-impl Tally {
+impl ClassTally {
     pub(super) fn add(&mut self, other: Self) {
         for (class, count) in other.classes {
             let sum = self.classes.entry(class).or_default();
@@ -85,7 +85,7 @@ fn note(findings: &mut BTreeMap<String, Finding>, routine: &str, finding: Findin
     }
 }
 
-impl Bench {
+impl JudgedLibraries {
     fn open_libraries(libraries: &Libraries) -> Result<Self, PeerError> {
         let other = |(name, file): &(String, String)| Blas::open(name, &[file]);
         Ok(Self {
@@ -111,7 +111,7 @@ impl Bench {
 
 /// Makes the calls of these numbers, writing each number into a file first. Prints what they came to.
 pub(super) fn run(libraries: &Libraries, seed: u64, numbers: Range<u64>, at: &Path) -> Result<String, PeerError> {
-    let (mut bench, mut tally) = (Bench::open_libraries(libraries)?, Tally::default());
+    let (mut bench, mut tally) = (JudgedLibraries::open_libraries(libraries)?, ClassTally::default());
     let failed = |error: std::io::Error| PeerError::Failed(format!("{} cannot be written: {error}", at.display()));
     let file = File::create(at).map_err(failed)?;
     for number in numbers {
@@ -125,7 +125,7 @@ pub(super) fn run(libraries: &Libraries, seed: u64, numbers: Range<u64>, at: &Pa
 
 /// Makes one call. Says what it came to.
 pub(super) fn run_one(libraries: &Libraries, call: &BlasCall) -> Result<String, PeerError> {
-    match Bench::open_libraries(libraries)?.judged(call)? {
+    match JudgedLibraries::open_libraries(libraries)?.judged(call)? {
         Judgement::Same => Ok("the same".to_owned()),
         Judgement::Open(what) => Ok(format!("left open by the standard: {what}")),
         Judgement::Different(what) => Err(PeerError::Failed(what)),

@@ -31,7 +31,7 @@ const LIBXSMM: [&str; 3] = ["libxsmm.a", "libxsmmnoblas.a", "/usr/lib"];
 const LIMIT: Nanos = Nanos::from_ms(1_800_000);
 
 /// What is compared, and how it is read.
-struct Subject {
+struct ComparedVerb {
     /// What follows `foregather measure`.
     verb: &'static str,
     fixed: &'static [&'static str],
@@ -44,10 +44,10 @@ struct Subject {
     figure: &'static str,
 }
 
-const SUBJECTS: [(&str, Subject); 3] = [
+const SUBJECTS: [(&str, ComparedVerb); 3] = [
     (
         "blas",
-        Subject {
+        ComparedVerb {
             verb: "blas",
             fixed: &["--only", "sizes", "--threads", "1"],
             options: &[
@@ -64,7 +64,7 @@ const SUBJECTS: [(&str, Subject); 3] = [
     ),
     (
         "teams",
-        Subject {
+        ComparedVerb {
             verb: "teams",
             fixed: &["--repetitions", "1"],
             options: &[("--threads", "2,4,8"), ("--runners", ""), ("--ms", "200")],
@@ -75,7 +75,7 @@ const SUBJECTS: [(&str, Subject); 3] = [
     ),
     (
         "openmp",
-        Subject {
+        ComparedVerb {
             verb: "openmp",
             fixed: &["--repetitions", "1"],
             options: &[("--threads", "2,4,8"), ("--runners", ""), ("--ms", "100")],
@@ -137,10 +137,10 @@ fn shared_libxsmm(folder: &Path) -> Result<()> {
 }
 
 /// How many microseconds each came to, by row.
-type Found = BTreeMap<(String, u64, String), BTreeMap<String, Vec<f64>>>;
+type TimesByRow = BTreeMap<(String, u64, String), BTreeMap<String, Vec<f64>>>;
 
 /// Adds a document of `measure`.
-fn read(printed: &str, subject: &Subject, found: &mut Found) -> Result<()> {
+fn read(printed: &str, subject: &ComparedVerb, found: &mut TimesByRow) -> Result<()> {
     let document: Value = serde_json::from_str(printed).context("ours printed no document")?;
     let all = document["measurements"].as_array().filter(|all| !all.is_empty());
     for m in all.with_context(|| format!("nothing was measured: {}", document["notes"]))? {
@@ -165,7 +165,7 @@ fn read(printed: &str, subject: &Subject, found: &mut Found) -> Result<()> {
 }
 
 /// Medians of the rounds, and ours to each other's: below 1 ours is faster.
-fn table(subject: &Subject, found: &Found) -> String {
+fn table(subject: &ComparedVerb, found: &TimesByRow) -> String {
     let mut text = format!("{:<24} {:<20} {:>12} {:>10}\n", "row", "who", "ns", "ours/who");
     let mut ratios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for ((routine, n, row), runners) in found {
@@ -201,7 +201,7 @@ mod tests {
         let one = |runner: &str, us: f64| {
             format!(r#"{{"labels":{{"routine":"ddot","n":"4","runner":"{runner}"}},"summary":{{"p50":{us}}},"figures":{{}}}}"#)
         };
-        let mut found = Found::new();
+        let mut found = TimesByRow::new();
         for us in [0.5, 0.1, 0.2] {
             let all = [one("foregather", us), one("openblas", 0.4)].join(",");
             read(&format!(r#"{{"measurements":[{all}]}}"#), subject, &mut found).unwrap();

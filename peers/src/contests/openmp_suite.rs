@@ -16,7 +16,7 @@ use std::{env, fs};
 const FOLDERS: &str = "libgomp.c,libgomp.c-c++-common,libgomp.c++,libgomp.fortran,libgomp.graphite";
 
 /// What is asked for.
-struct Contest {
+struct ContestOptions {
     sources: PathBuf,
     library: LibraryUnderTest,
     cases: usize,
@@ -28,7 +28,7 @@ struct Contest {
 
 /// A test of the suite, as its directives have it.
 #[derive(Debug, Default, PartialEq)]
-struct Case {
+struct SuiteTest {
     folder: String,
     name: String,
     options: Vec<String>,
@@ -41,7 +41,7 @@ struct Case {
 }
 
 pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
-    let contest = Contest::parse(options)?;
+    let contest = ContestOptions::parse(options)?;
     let place = env::temp_dir().join(format!("foregather-openmp-suite-{}", std::process::id()));
     fs::create_dir_all(&place)?;
     let held = contest.run(&place);
@@ -50,7 +50,7 @@ pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     Ok(held?)
 }
 
-impl Contest {
+impl ContestOptions {
     fn parse(options: &[&str]) -> Result<Self, PeerError> {
         let (mut sources, mut library, mut cases, mut limit, mut folders) = (None, None, usize::MAX, 10, FOLDERS);
         let mut only = "";
@@ -123,7 +123,7 @@ impl Contest {
         Ok(())
     }
 
-    fn cases_of(&self, folder: &str) -> Result<Vec<Case>> {
+    fn cases_of(&self, folder: &str) -> Result<Vec<SuiteTest>> {
         let root = self.sources.join(folder);
         let (mut folders, mut found) = (vec![root.clone()], Vec::new());
         while let Some(at) = folders.pop() {
@@ -133,7 +133,11 @@ impl Contest {
                     folders.push(path);
                 } else if compiler(&path).is_some() {
                     let name = path.strip_prefix(&root)?.to_string_lossy().into_owned();
-                    found.push(Case { folder: folder.to_owned(), name, ..Case::of(&String::from_utf8_lossy(&fs::read(&path)?)) });
+                    found.push(SuiteTest {
+                        folder: folder.to_owned(),
+                        name,
+                        ..SuiteTest::of(&String::from_utf8_lossy(&fs::read(&path)?))
+                    });
                 }
             }
         }
@@ -142,7 +146,7 @@ impl Contest {
     }
 
     /// The case as a program; `None` if it cannot be built here.
-    fn build(&self, case: &Case, place: &Path) -> Result<Option<PathBuf>> {
+    fn build(&self, case: &SuiteTest, place: &Path) -> Result<Option<PathBuf>> {
         let source = self.sources.join(&case.folder).join(&case.name);
         let (program, beside) = (place.join("case"), source.parent().context("a file of the suite")?);
         let compiler = compiler(&source).context("a source")?;
@@ -157,7 +161,7 @@ impl Contest {
         Ok(built.success().then_some(program))
     }
 
-    fn try_one(&self, case: &Case, program: &Path, ours: bool) -> Result<CaseRun> {
+    fn try_one(&self, case: &SuiteTest, program: &Path, ours: bool) -> Result<CaseRun> {
         let folder = program.parent().context("a program in a folder")?;
         let mut run = Command::new(program);
         run.envs(case.variables.iter().cloned());
@@ -166,7 +170,7 @@ impl Contest {
 
     /// What the preload layer changes. Some cases differ from themselves without it, too: what these print is
     /// not compared.
-    fn difference(&self, case: &Case, program: &Path, theirs: &CaseRun, ours: &CaseRun) -> Result<Option<String>> {
+    fn difference(&self, case: &SuiteTest, program: &Path, theirs: &CaseRun, ours: &CaseRun) -> Result<Option<String>> {
         if is_same(theirs, ours) {
             return Ok(None);
         }
@@ -206,7 +210,7 @@ fn is_slower(theirs: &CaseRun, ours: &CaseRun) -> bool {
 }
 
 /// What is worse with our runtime than without.
-fn verdict(case: &Case, theirs: &CaseRun, ours: &CaseRun) -> Option<String> {
+fn verdict(case: &SuiteTest, theirs: &CaseRun, ours: &CaseRun) -> Option<String> {
     if !ours.took_part {
         return Some("the loader did not bind its symbols to the library under test".to_owned());
     }
@@ -226,7 +230,7 @@ fn compiler(source: &Path) -> Option<&'static str> {
     }
 }
 
-impl Case {
+impl SuiteTest {
     fn passes(&self, trial: &CaseRun) -> bool {
         trial.end.is_some_and(|end| end.success() != self.should_fail)
     }
@@ -291,24 +295,25 @@ mod tests {
 
     #[test]
     fn directives_say_how_a_case_is_built_and_run() {
-        let case = Case::of(
+        let case = SuiteTest::of(
             "/* { dg-do run } */\n/* { dg-options \"-O3 -g\" } */\n/* { dg-additional-options \"-mavx\" { target avx } } */\n\
              /* { dg-additional-options \"-mfar\" { target sparc*-*-* } } */\n! { dg-set-target-env-var OMP_CANCELLATION \"true\" }\n\
              // { dg-additional-sources a.c }\n/* { dg-shouldfail \"stops\" } */\n",
         );
-        let expected = Case {
+        let expected = SuiteTest {
             options: ["-O3", "-g", "-mavx"].map(str::to_owned).to_vec(),
             files: vec!["a.c".to_owned()],
             variables: vec![("OMP_CANCELLATION".to_owned(), "true".to_owned())],
             should_fail: true,
             runs: true,
-            ..Case::default()
+            ..SuiteTest::default()
         };
         assert_eq!(case, expected);
         assert!(
-            !Case::of("/* { dg-do compile } */").runs && !Case::of("/* { dg-require-effective-target offload_device } */").runs
+            !SuiteTest::of("/* { dg-do compile } */").runs
+                && !SuiteTest::of("/* { dg-require-effective-target offload_device } */").runs
         );
-        assert!(Case::of("int main() {}").runs);
+        assert!(SuiteTest::of("int main() {}").runs);
     }
 
     fn run_of(code: i32, ms: u64, printed: &str, took_part: bool) -> CaseRun {
@@ -318,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_case_on_another_library_is_worse() {
-        let verdict = |theirs, ours| verdict(&Case::default(), &theirs, &ours);
+        let verdict = |theirs, ours| verdict(&SuiteTest::default(), &theirs, &ours);
         let plain = |code| run_of(code, 100, "", false);
         assert_eq!(verdict(plain(0), run_of(0, 600, "", true)), None);
         assert!(verdict(plain(0), plain(0)).unwrap().contains("bind"));

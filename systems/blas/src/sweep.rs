@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) const BLOCK: usize = 64;
 
 /// A factorisation that can be made block by block.
-pub(crate) trait Blocked<T: Scalar>: Sync {
+pub(crate) trait BlockFactorisation<T: Scalar>: Sync {
     /// What a factored block holds beside its elements.
     type Block: Send + Sync;
 
@@ -38,7 +38,7 @@ pub(crate) fn split_columns<T: Scalar>(a: MatrixMut<'_, T>, col: usize) -> (Matr
 
 /// Factors `a` in its place, on that team where the size of an update is `worth` it. Returns what each block
 /// holds beside its elements, in order.
-pub(crate) fn sweep<T: Scalar, F: Blocked<T>>(
+pub(crate) fn sweep<T: Scalar, F: BlockFactorisation<T>>(
     how: &F,
     team: &Team,
     worth: impl Fn(Routine, u64) -> bool,
@@ -75,7 +75,7 @@ pub(crate) fn sweep<T: Scalar, F: Blocked<T>>(
 }
 
 /// The update by one block, and the factorisation of the next.
-struct BlockUpdate<'a, T, F: Blocked<T>>
+struct BlockUpdate<'a, T, F: BlockFactorisation<T>>
 where
     T: Scalar,
 {
@@ -90,7 +90,7 @@ where
     taken: AtomicUsize,
 }
 
-impl<'a, T: Scalar, F: Blocked<T>> BlockUpdate<'a, T, F> {
+impl<'a, T: Scalar, F: BlockFactorisation<T>> BlockUpdate<'a, T, F> {
     fn new(how: &'a F, block: Matrix<'a, T>, known: &'a F::Block, next: usize, right: MatrixMut<'a, T>) -> Self {
         // Cells wide enough for the smallest product that a run of columns goes through.
         let below = block.row_count() - block.col_count();

@@ -5,7 +5,7 @@
 //! region, and keeps it until another region sends it elsewhere. Its mask is then not the one that it came
 //! with, so it is not moved to balance a team (race 8 of `core/wait/src/adaptive/README.md`): a bound thread
 //! stays within its place. The opener of a region stays where it is.
-use crate::places::Partition;
+use crate::places::PlacePartition;
 use crate::settings::settings;
 use core::cell::Cell;
 use foregather_host::{affinity, usage};
@@ -40,9 +40,9 @@ pub fn place() -> Option<u32> {
 }
 
 /// All places; `None` if threads are not bound.
-pub(crate) fn all_places() -> Option<Partition> {
+pub(crate) fn all_places() -> Option<PlacePartition> {
     let count = settings().places.places.len() as u32;
-    (count > 0).then_some(Partition { first: 0, count })
+    (count > 0).then_some(PlacePartition { first: 0, count })
 }
 
 /// Binds the calling thread to a place, unless it is there.

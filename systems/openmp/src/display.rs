@@ -1,13 +1,13 @@
 //! The settings as a text (OpenMP 5.2 §21.7).
 use crate::places::listed;
-use crate::settings::{Settings, Shown};
+use crate::settings::{DisplayEnv, Settings};
 
 /// The date of the standard that programs are told.
 const VERSION: &str = "201511";
 
 impl Settings {
     /// The settings as lines, in the form that the GNU runtime gives them.
-    pub fn text(&self, shown: Shown) -> String {
+    pub fn text(&self, shown: DisplayEnv) -> String {
         let Self { icvs, places, devices, .. } = self;
         let truth = |truth: bool| if truth { "TRUE" } else { "FALSE" }.to_owned();
         let joined = |entries: Vec<String>| entries.join(",");
@@ -36,7 +36,7 @@ impl Settings {
             ("OMP_TARGET_OFFLOAD", devices.offload.name().to_owned()),
             ("FOREGATHER_THREADS_BY", self.why_threads.clone()),
         ];
-        if shown == Shown::All {
+        if shown == DisplayEnv::All {
             let looks = self.spin_looks.map_or_else(String::new, |looks| looks.to_string());
             lines.extend([
                 ("GOMP_CPU_AFFINITY", places.cpu_affinity.clone().unwrap_or_default()),
@@ -58,13 +58,13 @@ mod tests {
     fn the_default_size_of_a_region_has_its_reason() {
         let share = Some(Share { members: 2, variable: "MPI_LOCALNRANKS" });
         let allowed = Allowed { processors: 4, quota: None, wanted: None, share };
-        let text = Settings::read(|_| None, allowed, &[0, 1, 2, 3]).text(Shown::Standard);
+        let text = Settings::read(|_| None, allowed, &[0, 1, 2, 3]).text(DisplayEnv::Standard);
         assert!(text.contains("  OMP_NUM_THREADS = '2'\n"), "{text}");
         assert!(text.contains("  FOREGATHER_THREADS_BY = '4 processors, a share of 2 by MPI_LOCALNRANKS'\n"), "{text}");
         let of = |name: &str| (name == "OMP_NUM_THREADS").then(|| "3".to_owned());
         let settings = Settings::read(of, allowed, &[0, 1, 2, 3]);
         assert_eq!((settings.icvs.threads, settings.processors), (3, 4));
-        assert!(settings.text(Shown::Standard).contains("  FOREGATHER_THREADS_BY = 'OMP_NUM_THREADS'\n"));
+        assert!(settings.text(DisplayEnv::Standard).contains("  FOREGATHER_THREADS_BY = 'OMP_NUM_THREADS'\n"));
     }
 
     #[test]
@@ -72,12 +72,12 @@ mod tests {
         let variables = [("OMP_PROC_BIND", "close,spread"), ("OMP_PLACES", "{0:2},{3}"), ("OMP_SCHEDULE", "guided,4")];
         let of = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         let settings = Settings::read(of, Allowed { processors: 4, quota: None, wanted: None, share: None }, &[0, 1, 2, 3]);
-        let text = settings.text(Shown::Standard);
+        let text = settings.text(DisplayEnv::Standard);
         for line in
             ["_OPENMP = '201511'", "OMP_PROC_BIND = 'CLOSE,SPREAD'", "OMP_PLACES = '{0:2},{3}'", "OMP_SCHEDULE = 'GUIDED,4'"]
         {
             assert!(text.contains(&format!("\n  {line}\n")), "{text}");
         }
-        assert!(!text.contains("GOMP_") && settings.text(Shown::All).contains("  GOMP_SPINCOUNT = ''\n"));
+        assert!(!text.contains("GOMP_") && settings.text(DisplayEnv::All).contains("  GOMP_SPINCOUNT = ''\n"));
     }
 }

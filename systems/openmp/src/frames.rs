@@ -2,7 +2,7 @@
 //! whose tasks it may do.
 //!
 //! A task that is done where it is met has no more than a frame, unless it has children that are not.
-use crate::here::{self, Back, Start};
+use crate::here::{self, Back, PartStart};
 use crate::own_waiter::cpu;
 use crate::team_state::{RegionMember, ThreadGroup, ThreadTask, ThreadTeam};
 use foregather_barrier::{Algorithm, Group};
@@ -78,19 +78,19 @@ pub(crate) fn depth() -> usize {
 
 /// The calling thread is in a region until this is dropped.
 #[must_use = "the thread is in the region until this is dropped"]
-pub(crate) struct Inside {
+pub(crate) struct InRegion {
     depth: usize,
     _back: Back,
 }
 
 /// The calling thread is the member `rank`.
-pub(crate) fn enter(start: &Start, rank: u32, member: Option<Rc<RegionMember>>) -> Inside {
+pub(crate) fn enter(start: &PartStart, rank: u32, member: Option<Rc<RegionMember>>) -> InRegion {
     let back = here::enter(start, rank, member);
-    Inside { depth: push(CallFrame::default()), _back: back }
+    InRegion { depth: push(CallFrame::default()), _back: back }
 }
 
 /// The calling thread is the member `rank` of its pool until it becomes another one.
-pub(crate) fn stay(start: &Start, rank: u32, member: Rc<RegionMember>) {
+pub(crate) fn stay(start: &PartStart, rank: u32, member: Rc<RegionMember>) {
     here::stay(start, rank, member);
     // The program's frame, and that of the region before.
     debug_assert!(depth() <= 2, "a member of a pool is in no other region");
@@ -112,7 +112,7 @@ pub(crate) fn end_part() {
     drop(with_top(core::mem::take));
 }
 
-impl Drop for Inside {
+impl Drop for InRegion {
     fn drop(&mut self) {
         leave(self.depth);
     }

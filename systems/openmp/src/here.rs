@@ -5,9 +5,9 @@
 //! can be asked while a thread ends, when everything with a destructor is gone.
 use crate::binding;
 use crate::contention::{ContentionGroup, OwnGroup};
-use crate::icv::{Bind, Icvs, League};
+use crate::icv::{Icvs, League, ProcBind};
 use crate::iteration_space::IterationSpace;
-use crate::places::{Assigned, Partition, inherited};
+use crate::places::{Assigned, PlacePartition, inherited};
 use crate::settings::settings;
 use crate::team_state::RegionMember;
 use core::cell::{Cell, RefCell};
@@ -34,7 +34,7 @@ pub struct ImplicitTask {
     /// What its own constructs go by; `None` until the program's environment was read.
     icvs: Option<Icvs>,
     /// The places that its regions make use of; `None` for all.
-    partition: Option<Partition>,
+    partition: Option<PlacePartition>,
 }
 
 /// Where a thread is in the loops of its region.
@@ -100,7 +100,7 @@ pub(crate) fn threads_in_regions() -> u32 {
 }
 
 /// The places that the calling thread's regions make use of; `None` if threads are not bound.
-pub fn partition() -> Option<Partition> {
+pub fn partition() -> Option<PlacePartition> {
     task().partition.or_else(binding::all_places)
 }
 
@@ -182,24 +182,24 @@ pub(crate) fn set_loop_state(state: LoopState) {
 
 /// What a region begins with.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Opening {
+pub struct RegionSpec {
     /// The threads that it asks for; 0: the default.
     pub threads: u32,
     /// The iterations of the loop, or the sections, that it consists of: its body takes iterations without
     /// beginning it.
     pub space: Option<IterationSpace>,
     /// The policy by which its members go to places, if it names one.
-    pub bind: Option<Bind>,
+    pub bind: Option<ProcBind>,
 }
 
-impl From<u32> for Opening {
+impl From<u32> for RegionSpec {
     fn from(threads: u32) -> Self {
         Self { threads, ..Self::default() }
     }
 }
 
 /// What a member begins its part of a region with.
-pub(crate) struct Start {
+pub(crate) struct PartStart {
     pub(crate) task: ImplicitTask,
     pub(crate) outer: Option<Arc<Outer>>,
     /// The loop that the region consists of.
@@ -208,14 +208,14 @@ pub(crate) struct Start {
     places: Option<Assigned>,
 }
 
-impl Start {
+impl PartStart {
     /// For the members of a region that the calling thread opens, and that names `clause`.
-    pub(crate) fn of(size: u32, opening: Opening) -> Self {
-        let Opening { space, bind: clause, .. } = opening;
+    pub(crate) fn of(size: u32, opening: RegionSpec) -> Self {
+        let RegionSpec { space, bind: clause, .. } = opening;
         let (here, icvs) = (task(), icvs());
         // Deeper regions may have a default of their own.
         let threads = settings().threads_at(here.level + 1).unwrap_or(icvs.threads);
-        let (bind, places) = if icvs.bind == Bind::False { (Bind::False, None) } else { bound(size, icvs.bind, clause) };
+        let (bind, places) = if icvs.bind == ProcBind::False { (ProcBind::False, None) } else { bound(size, icvs.bind, clause) };
         let task = ImplicitTask {
             rank: 0,
             size,
@@ -252,19 +252,19 @@ impl Start {
 
 /// How the tasks of a region that the calling thread opens go to places, and where its members do.
 #[cold]
-fn bound(size: u32, bind: Bind, clause: Option<Bind>) -> (Bind, Option<Assigned>) {
+fn bound(size: u32, bind: ProcBind, clause: Option<ProcBind>) -> (ProcBind, Option<Assigned>) {
     let places = partition().map(|all| Assigned::new(clause.unwrap_or(bind), size, binding::place(), all));
     (inherited(&settings().places.binds, task().level + 1, bind, clause), places)
 }
 
 /// The beginning of a contention group: outside of all regions.
-pub(crate) fn first_task(league: League, icvs: Icvs, group: &OwnGroup) -> Start {
+pub(crate) fn first_task(league: League, icvs: Icvs, group: &OwnGroup) -> PartStart {
     let task = ImplicitTask { league, group: group.0, icvs: Some(icvs), ..OUTSIDE };
-    Start { task, outer: None, space: None, places: None }
+    PartStart { task, outer: None, space: None, places: None }
 }
 
 /// The calling thread is the member `rank` until the result is dropped.
-pub(crate) fn enter(start: &Start, rank: u32, member: Option<Rc<RegionMember>>) -> Back {
+pub(crate) fn enter(start: &PartStart, rank: u32, member: Option<Rc<RegionMember>>) -> Back {
     Back {
         task: TASK.replace(start.task_of(rank)),
         loops: LOOP.replace(start.loop_state()),
@@ -275,7 +275,7 @@ pub(crate) fn enter(start: &Start, rank: u32, member: Option<Rc<RegionMember>>) 
 
 /// The calling thread, which works for a pool alone, is the member `rank` until it becomes another one, or
 /// leaves.
-pub(crate) fn stay(start: &Start, rank: u32, member: Rc<RegionMember>) {
+pub(crate) fn stay(start: &PartStart, rank: u32, member: Rc<RegionMember>) {
     TASK.set(start.task_of(rank));
     LOOP.set(start.loop_state());
     drop(MEMBER.with(|here| here.replace(Some(member))));

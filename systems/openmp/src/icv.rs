@@ -8,7 +8,7 @@ pub const MOST_LEVELS: u32 = 255;
 
 /// How the iterations of a loop are distributed over the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ScheduleKind {
     /// By rank alone, in chunks that are known beforehand.
     Static,
     /// Members take chunks one by one.
@@ -23,7 +23,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// How chunks are distributed.
-    pub kind: Kind,
+    pub kind: ScheduleKind,
     /// Iterations a chunk; 0 if none were named.
     pub chunk: u64,
     /// Whether the `monotonic` modifier was given. Here, a member's chunks are always in order.
@@ -32,7 +32,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// A schedule without a modifier.
-    pub const fn new(kind: Kind, chunk: u64) -> Self {
+    pub const fn new(kind: ScheduleKind, chunk: u64) -> Self {
         Self { kind, chunk, monotonic: false }
     }
 }
@@ -40,14 +40,14 @@ impl Schedule {
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self.kind {
-            Kind::Static => "STATIC",
-            Kind::Dynamic => "DYNAMIC",
-            Kind::Guided => "GUIDED",
-            Kind::Auto => "AUTO",
+            ScheduleKind::Static => "STATIC",
+            ScheduleKind::Dynamic => "DYNAMIC",
+            ScheduleKind::Guided => "GUIDED",
+            ScheduleKind::Auto => "AUTO",
         };
         f.write_str(if self.monotonic { "MONOTONIC:" } else { "" })?;
         f.write_str(name)?;
-        let implied = if self.kind == Kind::Static { 0 } else { 1 };
+        let implied = if self.kind == ScheduleKind::Static { 0 } else { 1 };
         if self.chunk > implied { write!(f, ",{}", self.chunk) } else { Ok(()) }
     }
 }
@@ -55,10 +55,10 @@ impl fmt::Display for Schedule {
 /// How the members of a region are spread over places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Bind {
+pub enum ProcBind {
     /// Threads are not bound.
     False = 0,
-    /// They are, in a way that was left to the runtime: as for [`Bind::Close`].
+    /// They are, in a way that was left to the runtime: as for [`ProcBind::Close`].
     True = 1,
     /// All at the opener's place.
     Primary = 2,
@@ -68,7 +68,7 @@ pub enum Bind {
     Spread = 4,
 }
 
-impl Bind {
+impl ProcBind {
     /// The policy that a program names by that number; `None` for those that name none.
     pub fn numbered(number: u32) -> Option<Self> {
         [Self::True, Self::Primary, Self::Close, Self::Spread].into_iter().find(|&bind| bind as u32 == number)
@@ -108,7 +108,7 @@ pub struct Icvs {
     /// The most threads that the regions of one program thread may have at a time (`thread-limit-var`).
     pub thread_limit: u32,
     /// By which policy the members of a region go to places (`bind-var`).
-    pub bind: Bind,
+    pub bind: ProcBind,
     /// The device of target regions that name none (`default-device-var`).
     pub device: i32,
     /// The usual allocator (`def-allocator-var`), whose handles are small; 0 for the environment's.
@@ -121,9 +121,9 @@ impl Icvs {
         threads: 0,
         dynamic: false,
         active_levels: 1,
-        schedule: Schedule::new(Kind::Dynamic, 1),
+        schedule: Schedule::new(ScheduleKind::Dynamic, 1),
         thread_limit: u32::MAX,
-        bind: Bind::False,
+        bind: ProcBind::False,
         device: 0,
         allocator: 0,
     };

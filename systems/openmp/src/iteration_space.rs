@@ -3,7 +3,7 @@
 //! A program's loop runs over signed or unsigned numbers of 64 bits, up or down; a space keeps the first, the
 //! step and the end as they are, in two's complement, and counts the iterations. So there is one engine for
 //! all loops, and for sections, which are a loop over their numbers.
-use crate::icv::{Kind, Schedule};
+use crate::icv::{Schedule, ScheduleKind};
 use core::ops::Range;
 
 /// The iterations of a loop that a team shares. All members name the same.
@@ -14,7 +14,7 @@ pub struct IterationSpace {
     step: u64,
     /// The number of iterations.
     pub(crate) count: u64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ScheduleKind,
     /// Iterations a chunk; at least as many for guided loops; 0 for a static loop means one chunk a member.
     pub(crate) chunk: u64,
     /// Whether the loop has an `ordered` clause.
@@ -26,7 +26,7 @@ const MOST_CHUNKS: u32 = 62;
 
 impl IterationSpace {
     /// No iterations.
-    pub const NONE: Self = Self { first: 0, end: 0, step: 1, count: 0, kind: Kind::Static, chunk: 0, ordered: false };
+    pub const NONE: Self = Self { first: 0, end: 0, step: 1, count: 0, kind: ScheduleKind::Static, chunk: 0, ordered: false };
 
     /// From `first` to before `end`, or down to after it for a negative `step`.
     pub fn signed(schedule: Schedule, first: i64, end: i64, step: i64) -> Self {
@@ -46,7 +46,7 @@ impl IterationSpace {
 
     /// The numbers from 1 to `count`, one by one.
     pub fn sections(count: u32) -> Self {
-        Self::unsigned(Schedule::new(Kind::Dynamic, 1), true, 1, u64::from(count) + 1, 1)
+        Self::unsigned(Schedule::new(ScheduleKind::Dynamic, 1), true, 1, u64::from(count) + 1, 1)
     }
 
     /// The same space, whose iterations have a part in order.
@@ -57,8 +57,8 @@ impl IterationSpace {
 
     fn of(schedule: Schedule, first: u64, end: u64, step: u64, count: u64) -> Self {
         let chunk = match schedule.kind {
-            Kind::Static | Kind::Auto => schedule.chunk,
-            Kind::Dynamic | Kind::Guided => schedule.chunk.max(1).max(count >> MOST_CHUNKS),
+            ScheduleKind::Static | ScheduleKind::Auto => schedule.chunk,
+            ScheduleKind::Dynamic | ScheduleKind::Guided => schedule.chunk.max(1).max(count >> MOST_CHUNKS),
         };
         Self { first, end, step, count, kind: schedule.kind, chunk, ordered: false }
     }
@@ -81,15 +81,15 @@ impl IterationSpace {
     /// does all that has one number, in order.
     pub(crate) fn part_of(&self, iteration: u64, size: u32) -> u64 {
         match self.kind {
-            Kind::Dynamic => iteration / self.chunk,
-            Kind::Static | Kind::Auto if self.chunk > 0 => iteration / self.chunk,
+            ScheduleKind::Dynamic => iteration / self.chunk,
+            ScheduleKind::Static | ScheduleKind::Auto if self.chunk > 0 => iteration / self.chunk,
             // The member that has it: the first `rest` have one more.
-            Kind::Static | Kind::Auto => {
+            ScheduleKind::Static | ScheduleKind::Auto => {
                 let (whole, rest) = (self.count / u64::from(size), self.count % u64::from(size));
                 let longer = rest * (whole + 1);
                 if iteration < longer { iteration / (whole + 1) } else { rest + (iteration - longer) / whole.max(1) }
             }
-            Kind::Guided => iteration,
+            ScheduleKind::Guided => iteration,
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn plain(kind: Kind, chunk: u64) -> Schedule {
+    fn plain(kind: ScheduleKind, chunk: u64) -> Schedule {
         Schedule::new(kind, chunk)
     }
 
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn loops_count_what_c_would() {
-        let signed = |first, end, step| IterationSpace::signed(plain(Kind::Dynamic, 1), first, end, step).count;
+        let signed = |first, end, step| IterationSpace::signed(plain(ScheduleKind::Dynamic, 1), first, end, step).count;
         assert_eq!(signed(0, 10, 1), 10);
         assert_eq!(signed(0, 10, 3), 4);
         assert_eq!(signed(10, 0, -3), 4);
@@ -144,8 +144,9 @@ mod tests {
         assert_eq!(signed(i64::MIN, i64::MAX, 1), u64::MAX);
         assert_eq!(signed(i64::MAX, i64::MIN, i64::MIN), 2);
         assert_eq!(signed(0, 10, 0), 0, "a step of nothing is the program's mistake, and no hang");
-        let unsigned =
-            |up, first, end, step: i64| IterationSpace::unsigned(plain(Kind::Guided, 1), up, first, end, step as u64).count;
+        let unsigned = |up, first, end, step: i64| {
+            IterationSpace::unsigned(plain(ScheduleKind::Guided, 1), up, first, end, step as u64).count
+        };
         assert_eq!(unsigned(true, 0, u64::MAX, 1), u64::MAX);
         assert_eq!(unsigned(false, 10, 0, -3), 4);
         assert_eq!(unsigned(true, 3, 3, 1), 0);
@@ -156,9 +157,9 @@ mod tests {
 
     #[test]
     fn the_last_chunk_ends_where_the_loop_ends() {
-        let space = IterationSpace::signed(plain(Kind::Dynamic, 4), 0, 10, 3);
+        let space = IterationSpace::signed(plain(ScheduleKind::Dynamic, 4), 0, 10, 3);
         assert_eq!(space.bounds(&space.chunk(0).unwrap()), (0, 10));
-        let down = IterationSpace::unsigned(plain(Kind::Dynamic, 2), false, 10, 0, 3u64.wrapping_neg());
+        let down = IterationSpace::unsigned(plain(ScheduleKind::Dynamic, 2), false, 10, 0, 3u64.wrapping_neg());
         assert_eq!(down.bounds(&down.chunk(0).unwrap()), (10, 4));
         assert_eq!(down.bounds(&down.chunk(1).unwrap()), (4, 0));
         assert_eq!(down.chunk(2), None);
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_loop_of_all_numbers_has_chunks_whose_number_does_not_come_round() {
-        let space = IterationSpace::unsigned(plain(Kind::Dynamic, 1), true, 0, u64::MAX, 1);
+        let space = IterationSpace::unsigned(plain(ScheduleKind::Dynamic, 1), true, 0, u64::MAX, 1);
         assert!(space.count / space.chunk < 1 << 63);
         assert_eq!(space.chunk(u64::MAX), None);
     }
@@ -176,7 +177,7 @@ mod tests {
         fn every_iteration_is_dealt_once(count in 0i64..200, chunk in 0u64..9, size in 1u32..7, guided: bool) {
             let numbers: Vec<u64> = (0..count as u64).map(|i| (3 + 2 * i as i64) as u64).collect();
             let space = |kind| IterationSpace::signed(plain(kind, chunk), 3, 3 + 2 * count, 2);
-            let fixed = space(Kind::Static);
+            let fixed = space(ScheduleKind::Static);
             let mut all: Vec<u64> = Vec::new();
             for rank in 0..size {
                 all.extend((0..).map_while(|round| fixed.static_chunk(round, rank, size)).flat_map(|chunk| walk(&fixed, &chunk)));
@@ -189,7 +190,7 @@ mod tests {
                     prop_assert!(part.iter().all(|&of| of == part[0] && of < fixed.parts(size)));
                 }
             }
-            let taken = space(if guided { Kind::Guided } else { Kind::Dynamic });
+            let taken = space(if guided { ScheduleKind::Guided } else { ScheduleKind::Dynamic });
             let (mut all, mut at) = (Vec::new(), 0);
             while let Some(chunk) = if guided { taken.guided(at, size) } else { taken.chunk(at) } {
                 at = if guided { chunk.end } else { at + 1 };
@@ -202,7 +203,7 @@ mod tests {
         /// numbers. Without a chunk size there is one chunk a member, and lengths differ by one at most.
         #[test]
         fn static_chunks_go_round_by_the_members_numbers(count in 0u64..300, chunk in 0u64..9, size in 1u32..9) {
-            let space = IterationSpace::signed(plain(Kind::Static, chunk), 0, count as i64, 1);
+            let space = IterationSpace::signed(plain(ScheduleKind::Static, chunk), 0, count as i64, 1);
             let (mut at, mut lengths) = (0, Vec::new());
             for number in 0_u64.. {
                 let (round, rank) = (number / u64::from(size), (number % u64::from(size)) as u32);
@@ -227,7 +228,7 @@ mod tests {
             chunk in 0u64..200,
             size in 1u32..9,
         ) {
-            let space = IterationSpace::signed(plain(Kind::Guided, chunk), 0, count as i64, 1);
+            let space = IterationSpace::signed(plain(ScheduleKind::Guided, chunk), 0, count as i64, 1);
             let mut at = 0;
             while let Some(taken) = space.guided(at, size) {
                 let (rest, len) = (count - at, taken.end - taken.start);

@@ -71,13 +71,13 @@ pub use binding::place;
 #[cfg(not(loom))]
 pub use device::{DeviceSettings, Offload};
 #[cfg(not(loom))]
-pub use here::{ImplicitTask, Opening, ancestor, change, icvs, partition, task};
-pub use icv::{Bind, Icvs, Kind, League, MOST_LEVELS, Schedule};
+pub use here::{ImplicitTask, RegionSpec, ancestor, change, icvs, partition, task};
+pub use icv::{Icvs, League, MOST_LEVELS, ProcBind, Schedule, ScheduleKind};
 pub use iteration_space::IterationSpace;
 #[cfg(not(loom))]
 pub use pool::{PoolProvider, close, members, open, parallel, pause};
 #[cfg(not(loom))]
-pub use settings::{Settings, Shown, settings};
+pub use settings::{DisplayEnv, Settings, settings};
 #[cfg(not(loom))]
 pub use statistics::{Statistics, statistics};
 #[cfg(not(loom))]

@@ -1,8 +1,8 @@
 //! The threads of one program thread: it opens regions, is their first member, and keeps the others between
 //! two of them.
 use crate::affinity_format;
-use crate::frames::{self, Inside, enter};
-use crate::here::{self, ImplicitTask, Opening, Start};
+use crate::frames::{self, InRegion, enter};
+use crate::here::{self, ImplicitTask, PartStart, RegionSpec};
 use crate::icv::Icvs;
 use crate::settings::settings;
 use crate::statistics::{self, WaitPlace};
@@ -92,8 +92,8 @@ impl Pool {
     }
 
     /// Calls `body` once on each of the members. Returns the first panic.
-    fn run(&mut self, state: &Arc<TeamState>, opening: Opening, body: &(impl Fn() + Sync)) -> Option<Panic> {
-        let (start, loops) = (Start::of(state.size(), opening), AtomicU32::new(0));
+    fn run(&mut self, state: &Arc<TeamState>, opening: RegionSpec, body: &(impl Fn() + Sync)) -> Option<Panic> {
+        let (start, loops) = (PartStart::of(state.size(), opening), AtomicU32::new(0));
         let part = |member: TeamMember| {
             if member.rank() > 0 {
                 let _part = WorkerPart::begin(&start, member.rank(), state);
@@ -139,7 +139,7 @@ impl Drop for Pool {
 struct WorkerPart;
 
 impl WorkerPart {
-    fn begin(start: &Start, rank: u32, state: &Arc<TeamState>) -> Self {
+    fn begin(start: &PartStart, rank: u32, state: &Arc<TeamState>) -> Self {
         frames::stay(start, rank, region_member(state, rank));
         Self
     }
@@ -196,7 +196,7 @@ fn join_team(state: &Arc<TeamState>, rank: u32) -> Rc<RegionMember> {
 }
 
 /// Calls `body` on the calling thread alone, as a region of one thread.
-fn alone(opening: Opening, body: &impl Fn()) {
+fn alone(opening: RegionSpec, body: &impl Fn()) {
     let _inside = enter_alone(opening);
     body();
     tasking::finish_alone();
@@ -205,8 +205,8 @@ fn alone(opening: Opening, body: &impl Fn()) {
 /// Enters a region of one thread. Its state is on the heap, since programs nest such regions thousands deep
 /// in recursive functions.
 #[inline(never)]
-fn enter_alone(opening: Opening) -> Box<Inside> {
-    let inside = Box::new(enter(&Start::of(1, opening), 0, None));
+fn enter_alone(opening: RegionSpec) -> Box<InRegion> {
+    let inside = Box::new(enter(&PartStart::of(1, opening), 0, None));
     affinity_format::show_if_asked();
     inside
 }
@@ -248,7 +248,7 @@ fn release(threads: u32) {
 
 /// A parallel region: `body` is called once by each of [`members`]`(threads)` threads, of which the calling
 /// one is the first. Ready when all have, and all tasks of the region are complete.
-pub fn parallel(opening: impl Into<Opening>, body: &(impl Fn() + Sync)) {
+pub fn parallel(opening: impl Into<RegionSpec>, body: &(impl Fn() + Sync)) {
     let opening = opening.into();
     let size = reserve(opening.threads);
     if size == 1 || !together(size, opening, body) {
@@ -259,7 +259,7 @@ pub fn parallel(opening: impl Into<Opening>, body: &(impl Fn() + Sync)) {
 /// Calls `body` once on each of `size` reserved members, or fewer if threads cannot be started. Returns
 /// `false`, without a call, if there is only the calling thread.
 #[inline(never)]
-fn together(size: u32, opening: Opening, body: &(impl Fn() + Sync)) -> bool {
+fn together(size: u32, opening: RegionSpec, body: &(impl Fn() + Sync)) -> bool {
     let Some((mut pool, state)) = team(size) else { return false };
     let panic = pool.run(&state, opening, body);
     put_back(pool);
@@ -325,18 +325,18 @@ pub fn pause() -> bool {
 
 /// A region that the calling thread has opened and not yet closed.
 struct Opened {
-    back: Inside,
+    back: InRegion,
     team: Option<(Pool, Arc<TeamState>)>,
 }
 
 /// Opens a region as [`parallel`] does, in which the calling thread does its own part itself: it is the first
 /// member until it calls [`close`]. The others call `body`.
-pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static) {
+pub fn open(opening: impl Into<RegionSpec>, body: impl Fn() + Send + Sync + 'static) {
     let opening = opening.into();
     let (back, team) = match team(reserve(opening.threads)) {
-        None => (enter(&Start::of(1, opening), 0, None), None),
+        None => (enter(&PartStart::of(1, opening), 0, None), None),
         Some((mut pool, state)) => {
-            let start = Arc::new(Start::of(state.size(), opening));
+            let start = Arc::new(PartStart::of(state.size(), opening));
             let (shared, begin) = (Arc::clone(&state), Arc::clone(&start));
             statistics::count_region();
             pool.threads.open(Box::new(move |member: TeamMember| {
@@ -463,7 +463,7 @@ mod tests {
         assert!(is_adaptive(policy_for(processors * 2)), "a team that is not within another one");
         let found = Mutex::new(Vec::new());
         let part = || found.lock().unwrap().push((policy_for(1), policy_for(processors)));
-        parallel(Opening { threads: 2, ..Opening::default() }, &part);
+        parallel(RegionSpec { threads: 2, ..RegionSpec::default() }, &part);
         let found = found.into_inner().unwrap();
         assert_eq!(found.len(), 2);
         for (one, many) in found {

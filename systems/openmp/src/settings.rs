@@ -1,7 +1,7 @@
 //! The program's environment: OpenMP's variables, read once, and what of them is wrong.
 use crate::allocator::AllocatorSetting;
 use crate::device::DeviceSettings;
-use crate::icv::{Icvs, Kind, MOST_LEVELS, Schedule};
+use crate::icv::{Icvs, MOST_LEVELS, Schedule, ScheduleKind};
 use crate::places::PlaceSettings;
 use crate::variables::{VariableReader, list, named, number, positive, scaled, truth};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -31,7 +31,7 @@ pub struct Settings {
     /// The highest priority of a task (`OMP_MAX_TASK_PRIORITY`).
     pub max_task_priority: u32,
     /// Which settings are shown when the program first uses the runtime (`OMP_DISPLAY_ENV`).
-    pub shown: Option<Shown>,
+    pub shown: Option<DisplayEnv>,
     /// Whether `OMP_WAIT_POLICY` asks for waits that spin (true) or sleep (false). It is obeyed only if
     /// `FOREGATHER_WAIT` is `gomp`.
     pub asks_to_spin: Option<bool>,
@@ -51,7 +51,7 @@ pub struct Settings {
 
 /// Which settings are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum DisplayEnv {
     /// Those of the standard.
     Standard,
     /// Those of the GNU runtime, too.
@@ -121,7 +121,7 @@ impl Settings {
             reader.get("OMP_WAIT_POLICY", "active or passive", |text| named(text, &[("active", true), ("passive", false)]));
         let spin_looks = reader.get("GOMP_SPINCOUNT", "a number, then nothing, K, M or G, or infinite", looks);
         let shown = reader.get("OMP_DISPLAY_ENV", "true, false or verbose", |text| {
-            named(text, &[("false", None), ("true", Some(Shown::Standard)), ("verbose", Some(Shown::All))])
+            named(text, &[("false", None), ("true", Some(DisplayEnv::Standard)), ("verbose", Some(DisplayEnv::All))])
         });
         let shown = shown.flatten();
         // Several sizes, or places, are a wish for nested regions.
@@ -204,16 +204,23 @@ fn schedule(text: &str) -> Option<Schedule> {
         Some(_) => return None,
     };
     let (name, chunk) = text.split_once(',').map_or((text, None), |(name, chunk)| (name.trim(), Some(chunk.trim())));
-    let kind =
-        named(name, &[("static", Kind::Static), ("dynamic", Kind::Dynamic), ("guided", Kind::Guided), ("auto", Kind::Auto)])?;
+    let kind = named(
+        name,
+        &[
+            ("static", ScheduleKind::Static),
+            ("dynamic", ScheduleKind::Dynamic),
+            ("guided", ScheduleKind::Guided),
+            ("auto", ScheduleKind::Auto),
+        ],
+    )?;
     let chunk = match chunk {
-        None if kind == Kind::Static || kind == Kind::Auto => 0,
+        None if kind == ScheduleKind::Static || kind == ScheduleKind::Auto => 0,
         None => 1,
-        Some("0") if kind == Kind::Static => 0,
+        Some("0") if kind == ScheduleKind::Static => 0,
         Some(chunk) => positive(chunk)?.into(),
     };
     // The plain kind of a static schedule comes in order anyway.
-    Some(Schedule { kind, chunk, monotonic: monotonic || kind == Kind::Static && modifier.is_none() })
+    Some(Schedule { kind, chunk, monotonic: monotonic || kind == ScheduleKind::Static && modifier.is_none() })
 }
 
 /// A size of stacks that a thread can have.
@@ -270,10 +277,10 @@ mod tests {
     #[test]
     fn schedules_have_a_modifier_a_kind_and_a_chunk() {
         let of = |text| read(&[("OMP_SCHEDULE", text)]).icvs.schedule;
-        assert_eq!(of("guided,7"), Schedule { kind: Kind::Guided, chunk: 7, monotonic: false });
-        assert_eq!(of("MONOTONIC: Dynamic , 3"), Schedule { kind: Kind::Dynamic, chunk: 3, monotonic: true });
-        assert_eq!(of("nonmonotonic:dynamic"), Schedule { kind: Kind::Dynamic, chunk: 1, monotonic: false });
-        assert_eq!((of("static").chunk, of("static,0").chunk, of("auto").kind), (0, 0, Kind::Auto));
+        assert_eq!(of("guided,7"), Schedule { kind: ScheduleKind::Guided, chunk: 7, monotonic: false });
+        assert_eq!(of("MONOTONIC: Dynamic , 3"), Schedule { kind: ScheduleKind::Dynamic, chunk: 3, monotonic: true });
+        assert_eq!(of("nonmonotonic:dynamic"), Schedule { kind: ScheduleKind::Dynamic, chunk: 1, monotonic: false });
+        assert_eq!((of("static").chunk, of("static,0").chunk, of("auto").kind), (0, 0, ScheduleKind::Auto));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Tasks on threads: how they are made, and what a thread does at the points at which it may do others
 //! (OpenMP 5.2 §12).
-pub use crate::team_state::{Body, TaskKind};
+pub use crate::team_state::{TaskBody, TaskKind};
 
 use crate::frames::{
     CallFrame, GroupHandle, TaskPlace, current, depth, end_part, enter, leave, leave_regions, place, push, tasks_alone, with_top,
 };
-use crate::here::{self, ImplicitTask, Start};
+use crate::here::{self, ImplicitTask, PartStart};
 use crate::icv::Icvs;
 use crate::own_waiter::{cpu, with_waiter};
 use crate::settings::settings;
@@ -83,7 +83,7 @@ pub struct DeferredTask {
 }
 
 /// What completes a detached task, besides the end of its body.
-pub struct Event {
+pub struct CompletionEvent {
     team: Arc<ThreadTeam>,
     task: Arc<ThreadTask>,
 }
@@ -128,8 +128,8 @@ pub fn spawn(spec: TaskSpec<'_>) -> TaskDispatch {
 
 impl TaskNow {
     /// The event that completes the task, if it is detached.
-    pub fn event(&self) -> Option<Event> {
-        self.task.as_ref().map(|(place, task)| Event { team: Arc::clone(place.team()), task: Arc::clone(task) })
+    pub fn event(&self) -> Option<CompletionEvent> {
+        self.task.as_ref().map(|(place, task)| CompletionEvent { team: Arc::clone(place.team()), task: Arc::clone(task) })
     }
 
     /// Does the task, once those that it comes after are complete.
@@ -148,12 +148,12 @@ impl TaskNow {
 
 impl DeferredTask {
     /// The event that completes the task, if it is detached.
-    pub fn event(&self) -> Event {
-        Event { team: Arc::clone(self.place.team()), task: Arc::clone(&self.task) }
+    pub fn event(&self) -> CompletionEvent {
+        CompletionEvent { team: Arc::clone(self.place.team()), task: Arc::clone(&self.task) }
     }
 
     /// The task has its body, and may be done from now on.
-    pub fn hand_over(self, body: Body) {
+    pub fn hand_over(self, body: TaskBody) {
         let Self { place, task, kind, code } = self;
         let (team, cpu, rank) = (place.team(), place.cpu(), place.rank());
         if !task.is_made(cpu, Some(TaskJob { body, icvs: here::icvs(), kind, code })) {
@@ -170,7 +170,7 @@ impl DeferredTask {
     }
 }
 
-impl Event {
+impl CompletionEvent {
     /// Fulfils it: by any thread, once.
     pub fn fulfil(&self) {
         let size = self.team.size();
@@ -439,7 +439,7 @@ impl JoinWork<Thread> for RegionTasks {
 
 /// The tasks of the region that the calling thread has opened: it enters the region for each of them.
 pub(crate) struct OpenedTasks<'r> {
-    pub(crate) start: &'r Start,
+    pub(crate) start: &'r PartStart,
     pub(crate) member: &'r dyn Fn() -> Rc<RegionMember>,
     pub(crate) tasks: &'r ThreadTeam,
 }

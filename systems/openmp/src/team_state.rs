@@ -13,14 +13,14 @@ use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::Arc;
 
 /// What a task does.
-pub type Body = Box<dyn FnOnce() + Send>;
+pub type TaskBody = Box<dyn FnOnce() + Send>;
 pub(crate) type ThreadTeam = TaskTeam<Thread, TaskJob>;
 pub(crate) type ThreadTask = TeamTask<Thread, TaskJob>;
 pub(crate) type ThreadGroup = TaskGroup<Thread>;
 
 /// A body, and what it goes by.
 pub(crate) struct TaskJob {
-    pub(crate) body: Body,
+    pub(crate) body: TaskBody,
     pub(crate) icvs: Icvs,
     pub(crate) kind: TaskKind,
     /// The code of the body.

@@ -67,9 +67,9 @@ mod tests {
     fn what_weighs_nothing_is_done_where_it_is_met_if_it_may_be() {
         use crate::tasking::{TaskDispatch, TaskKind, TaskSpec, spawn};
         use core::sync::atomic::{AtomicBool, Ordering::*};
-        use foregather_task::{Access, Depend, Traits};
+        use foregather_task::{Depend, DependenceType, Traits};
         use std::sync::Arc;
-        let (light, depends) = (0x6000, [Depend { address: 8, access: Access::In }]);
+        let (light, depends) = (0x6000, [Depend { address: 8, access: DependenceType::In }]);
         let plain = TaskSpec { deferred: true, kind: TaskKind::default(), traits: Traits::default(), depends: &[], code: light };
         let is_at_once = |spec: TaskSpec<'_>| match spawn(spec) {
             TaskDispatch::Discard => unreachable!("nothing is cancelled"),

@@ -1,7 +1,7 @@
 //! Constructs that divide a region's work among its members: loops, sections, parts in order, and what one
 //! member does for all.
 use crate::here::{self, LoopState, threads_in_regions};
-use crate::icv::Kind;
+use crate::icv::ScheduleKind;
 use crate::iteration_space::IterationSpace;
 use crate::ring::WordsFor;
 use crate::tasking;
@@ -57,7 +57,7 @@ pub fn next() -> Option<(u64, u64)> {
 #[inline]
 fn take_at_once(at: &LoopState) -> Option<Option<Range<u64>>> {
     let LoopState { space, loops, .. } = at;
-    if space.kind != Kind::Dynamic || space.ordered {
+    if space.kind != ScheduleKind::Dynamic || space.ordered {
         return None;
     }
     here::with_member(|member| {
@@ -86,9 +86,9 @@ fn take(at: LoopState, one_by_one: bool) -> Option<Range<u64>> {
     }
     let (size, rank) = (member.size(), here::task().rank);
     let chunk = match space.kind {
-        Kind::Static | Kind::Auto => space.static_chunk(round, rank, size),
-        Kind::Dynamic | Kind::Guided => {
-            member.state.slot(at.loops.wrapping_sub(1)).take(&space, space.kind == Kind::Guided, size)
+        ScheduleKind::Static | ScheduleKind::Auto => space.static_chunk(round, rank, size),
+        ScheduleKind::Dynamic | ScheduleKind::Guided => {
+            member.state.slot(at.loops.wrapping_sub(1)).take(&space, space.kind == ScheduleKind::Guided, size)
         }
     };
     let (from, to) = chunk.as_ref().map_or((0, 0), |chunk| (chunk.start, chunk.end));

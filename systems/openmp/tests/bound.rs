@@ -5,7 +5,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_host::affinity::allowed;
 use foregather_openmp::worksharing::barrier;
-use foregather_openmp::{Bind, Opening, change, parallel, partition, place, settings, task};
+use foregather_openmp::{ProcBind, RegionSpec, change, parallel, partition, place, settings, task};
 use std::process::Command;
 
 fn passes(test: &str, variables: &[(&str, &str)]) {
@@ -50,16 +50,16 @@ fn bound() {
 fn clauses() {
     change(|icvs| icvs.active_levels = 2);
     let size = settings().places.places.len() as u32;
-    let spread = Opening { threads: size, bind: Some(Bind::Spread), ..Opening::default() };
+    let spread = RegionSpec { threads: size, bind: Some(ProcBind::Spread), ..RegionSpec::default() };
     parallel(spread, &|| {
         let own = partition().unwrap();
         assert_eq!((own.first, own.count), (task().rank, 1), "each has places of its own");
-        parallel(Opening { threads: 3, bind: Some(Bind::Close), ..Opening::default() }, &|| {
+        parallel(RegionSpec { threads: 3, bind: Some(ProcBind::Close), ..RegionSpec::default() }, &|| {
             assert!(task().rank == 0 || place() == Some(own.first), "within the opener's partition");
             barrier();
         });
     });
-    let primary = Opening { threads: size, bind: Some(Bind::Primary), ..Opening::default() };
+    let primary = RegionSpec { threads: size, bind: Some(ProcBind::Primary), ..RegionSpec::default() };
     parallel(primary, &|| assert!(task().rank == 0 || place() == Some(0)));
     assert_eq!(partition().unwrap().count, size);
 }
@@ -68,7 +68,7 @@ fn clauses() {
 #[ignore = "runs in a child process, whose environment forbids to bind threads"]
 fn unbound() {
     let before = allowed();
-    parallel(Opening { threads: 2, bind: Some(Bind::Spread), ..Opening::default() }, &|| {
+    parallel(RegionSpec { threads: 2, bind: Some(ProcBind::Spread), ..RegionSpec::default() }, &|| {
         assert_eq!((place(), partition()), (None, None));
         // Moves for balance lend a thread another mask for a moment.
         assert!((0..1_000).any(|_| allowed() == before));

@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_openmp::worksharing::{AtEnd, Cancels, barrier, begin, cancel, end, is_cancelled, next};
-use foregather_openmp::{IterationSpace, Kind, Schedule, parallel, settings};
+use foregather_openmp::{IterationSpace, Schedule, ScheduleKind, parallel, settings};
 use std::process::Command;
 
 const SIZE: u32 = 4;
@@ -18,7 +18,7 @@ fn a_process_that_allows_it_cancels() {
 }
 
 /// A loop of 10,000 iterations that the one numbered 100 cancels.
-fn cancelled_loop(kind: Kind) {
+fn cancelled_loop(kind: ScheduleKind) {
     assert!(settings().cancellation);
     let (done, after) = (AtomicU32::new(0), AtomicU32::new(0));
     parallel(SIZE, &|| {
@@ -53,13 +53,13 @@ fn cancelled_loop(kind: Kind) {
 #[test]
 #[ignore = "runs with OMP_CANCELLATION=true only"]
 fn a_cancelled_dynamic_loop_ends() {
-    (0..100).for_each(|_| cancelled_loop(Kind::Dynamic));
+    (0..100).for_each(|_| cancelled_loop(ScheduleKind::Dynamic));
 }
 
 #[test]
 #[ignore = "runs with OMP_CANCELLATION=true only"]
 fn a_cancelled_static_loop_ends() {
-    (0..100).for_each(|_| cancelled_loop(Kind::Static));
+    (0..100).for_each(|_| cancelled_loop(ScheduleKind::Static));
 }
 
 #[test]

@@ -4,14 +4,20 @@
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_openmp::doacross::{begin, dimensions, post, wait};
 use foregather_openmp::worksharing::{AtEnd, end, next};
-use foregather_openmp::{IterationSpace, Kind, Schedule, parallel};
+use foregather_openmp::{IterationSpace, Schedule, ScheduleKind, parallel};
 
 /// A table whose entries are sums of the entry above and the one to the left, computed row by row.
 #[test]
 fn each_iteration_comes_after_those_that_it_waits_for() {
     const ROWS: u64 = 40;
     const COLUMNS: u64 = 6;
-    for (kind, chunk) in [(Kind::Static, 0), (Kind::Static, 3), (Kind::Dynamic, 1), (Kind::Dynamic, 4), (Kind::Guided, 1)] {
+    for (kind, chunk) in [
+        (ScheduleKind::Static, 0),
+        (ScheduleKind::Static, 3),
+        (ScheduleKind::Dynamic, 1),
+        (ScheduleKind::Dynamic, 4),
+        (ScheduleKind::Guided, 1),
+    ] {
         for size in [1, 2, 3] {
             let table: Vec<AtomicU64> = (0..ROWS * COLUMNS).map(|_| AtomicU64::new(0)).collect();
             let at = |row: u64, column: u64| &table[(row * COLUMNS + column) as usize];

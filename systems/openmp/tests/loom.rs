@@ -2,7 +2,7 @@
 #![cfg(loom)]
 
 use foregather_openmp::ring::{LoopSlot, Singles};
-use foregather_openmp::{IterationSpace, Kind, Schedule};
+use foregather_openmp::{IterationSpace, Schedule, ScheduleKind};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::*};
 use loom::thread;
@@ -15,7 +15,7 @@ fn two_loops(leave: fn(&LoopSlot, u32) -> bool) {
         let slot = Arc::new(LoopSlot::default());
         let taken: Arc<[AtomicU32; 2]> = Arc::new(Default::default());
         let member = move |slot: Arc<LoopSlot>, taken: Arc<[AtomicU32; 2]>| {
-            let space = IterationSpace::signed(Schedule::new(Kind::Dynamic, 1), 0, 1, 1);
+            let space = IterationSpace::signed(Schedule::new(ScheduleKind::Dynamic, 1), 0, 1, 1);
             for (number, taken) in [0, foregather_openmp::ring::SLOTS as u32].into_iter().zip(&*taken) {
                 while !slot.is_for(number) {
                     thread::yield_now();

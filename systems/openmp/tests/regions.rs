@@ -7,7 +7,7 @@ use foregather_openmp::worksharing::{
 };
 use foregather_openmp::worksharing::{single, single_copy};
 use foregather_openmp::{
-    Icvs, IterationSpace, Kind, Opening, Schedule, ancestor, change, close, icvs, members, open, parallel, pause, task,
+    Icvs, IterationSpace, RegionSpec, Schedule, ScheduleKind, ancestor, change, close, icvs, members, open, parallel, pause, task,
 };
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use std::thread::{self, ThreadId};
 
 const ROUNDS: usize = 200;
 
-fn space(kind: Kind, chunk: u64, count: i64) -> IterationSpace {
+fn space(kind: ScheduleKind, chunk: u64, count: i64) -> IterationSpace {
     IterationSpace::signed(Schedule::new(kind, chunk), 0, count, 1)
 }
 
@@ -99,7 +99,7 @@ fn no_member_passes_a_barrier_before_all_have_come() {
 
 #[test]
 fn every_iteration_is_done_once_by_every_schedule() {
-    for kind in [Kind::Static, Kind::Dynamic, Kind::Guided, Kind::Auto] {
+    for kind in [ScheduleKind::Static, ScheduleKind::Dynamic, ScheduleKind::Guided, ScheduleKind::Auto] {
         for (size, chunk, count) in [(1, 3, 100), (2, 1, 100), (3, 7, 1_000), (4, 0, 5), (3, 2, 0)] {
             let done: Vec<AtomicU32> = (0..count).map(|_| AtomicU32::new(0)).collect();
             parallel(size, &|| {
@@ -123,7 +123,7 @@ fn a_fast_member_may_be_a_ring_ahead_in_loops_without_a_barrier() {
             late.store(true, Relaxed);
         }
         for number in 0..100 {
-            begin(space(Kind::Dynamic, 1, 10));
+            begin(space(ScheduleKind::Dynamic, 1, 10));
             all(|_| add(&done, 1));
             end(AtEnd::NoWait);
             assert!(number < 16 || late.load(Relaxed), "a member is more than a ring ahead");
@@ -136,13 +136,13 @@ fn a_fast_member_may_be_a_ring_ahead_in_loops_without_a_barrier() {
 fn a_region_may_be_a_loop_or_sections() {
     for _ in 0..ROUNDS {
         let sum = AtomicU64::new(0);
-        parallel(Opening { threads: 3, space: Some(space(Kind::Guided, 1, 100)), ..Opening::default() }, &|| {
+        parallel(RegionSpec { threads: 3, space: Some(space(ScheduleKind::Guided, 1, 100)), ..RegionSpec::default() }, &|| {
             all(|at| add(&sum, at));
             end(AtEnd::NoWait);
         });
         assert_eq!(sum.into_inner(), 4_950);
         let done = AtomicU32::new(0);
-        parallel(Opening { threads: 2, space: Some(IterationSpace::sections(5)), ..Opening::default() }, &|| {
+        parallel(RegionSpec { threads: 2, space: Some(IterationSpace::sections(5)), ..RegionSpec::default() }, &|| {
             while let Some(section) = next_section() {
                 assert_eq!(done.fetch_or(1 << section, Relaxed) & 1 << section, 0, "twice");
             }
@@ -158,7 +158,13 @@ fn a_region_may_be_a_loop_or_sections() {
 
 #[test]
 fn parts_in_order_come_in_order() {
-    for (kind, chunk) in [(Kind::Dynamic, 1), (Kind::Dynamic, 3), (Kind::Static, 0), (Kind::Static, 2), (Kind::Guided, 1)] {
+    for (kind, chunk) in [
+        (ScheduleKind::Dynamic, 1),
+        (ScheduleKind::Dynamic, 3),
+        (ScheduleKind::Static, 0),
+        (ScheduleKind::Static, 2),
+        (ScheduleKind::Guided, 1),
+    ] {
         let order = Mutex::new(Vec::new());
         parallel(3, &|| {
             begin(space(kind, chunk, 60).ordered(true));
@@ -235,7 +241,7 @@ fn the_opener_of_a_region_may_do_its_part_itself() {
                 move || {
                     calls.fetch_or(1 << task().rank, Relaxed);
                     barrier();
-                    begin(space(Kind::Dynamic, 1, 5));
+                    begin(space(ScheduleKind::Dynamic, 1, 5));
                     all(|at| {
                         calls.fetch_add(1 << (8 + at), Relaxed);
                     });
@@ -258,12 +264,12 @@ fn the_opener_of_a_region_may_do_its_part_itself() {
 fn a_serial_region_hides_the_team_around_it() {
     let sum = AtomicU64::new(0);
     parallel(2, &|| {
-        begin(space(Kind::Dynamic, 1, 10));
+        begin(space(ScheduleKind::Dynamic, 1, 10));
         while let Some((from, _)) = next() {
             // Within it a loop is this thread's alone, and a barrier meets no other thread.
             parallel(1, &|| {
                 assert_eq!((task().size, task().level, task().active), (1, 2, 1));
-                begin(space(Kind::Dynamic, 1, 10));
+                begin(space(ScheduleKind::Dynamic, 1, 10));
                 all(|at| add(&sum, at + from));
                 end(AtEnd::Barrier);
                 barrier();

@@ -3,12 +3,12 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_openmp::tasking::{
-    Body, TaskDispatch, TaskKind, TaskSpec, begin_group, end_group, is_final, reduce, reduced, spawn, wait_for,
+    TaskBody, TaskDispatch, TaskKind, TaskSpec, begin_group, end_group, is_final, reduce, reduced, spawn, wait_for,
     wait_for_children, yield_to_others,
 };
 use foregather_openmp::worksharing::{barrier, single};
 use foregather_openmp::{parallel, task};
-use foregather_task::{Access, Depend, GroupOf, Reductions, Traits};
+use foregather_task::{Depend, DependenceType, GroupOf, Reductions, Traits};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -130,10 +130,10 @@ fn tasks_that_name_an_address_keep_their_order() {
             if single() {
                 for number in 0..200 {
                     let seen = Arc::clone(&seen);
-                    let depends = [Depend { address: 8, access: Access::Out }];
+                    let depends = [Depend { address: 8, access: DependenceType::Out }];
                     make(TaskSpec { depends: &depends, ..PLAIN }, move || seen.lock().unwrap().push(number));
                 }
-                wait_for(&[Depend { address: 8, access: Access::In }]);
+                wait_for(&[Depend { address: 8, access: DependenceType::In }]);
                 assert_eq!(seen.lock().unwrap().len(), 200);
             }
         });
@@ -148,7 +148,7 @@ fn a_chain_of_a_million_tasks_needs_no_stack_and_keeps_nothing() {
         if single() {
             for _ in 0..1_000_000 {
                 let done = Arc::clone(&done);
-                make(TaskSpec { depends: &[Depend { address: 8, access: Access::Out }], ..PLAIN }, move || {
+                make(TaskSpec { depends: &[Depend { address: 8, access: DependenceType::Out }], ..PLAIN }, move || {
                     _ = done.fetch_add(1, Relaxed)
                 });
             }
@@ -208,7 +208,7 @@ fn a_detached_task_is_complete_when_its_event_is_fulfilled() {
                 return;
             }
             let (fulfilled, after) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(9)));
-            let depends = [Depend { address: 8, access: Access::Out }];
+            let depends = [Depend { address: 8, access: DependenceType::Out }];
             let detached = TaskSpec { traits: Traits { detached: true, ..PLAIN.traits }, depends: &depends, ..PLAIN };
             let TaskDispatch::Defer(later) = spawn(detached) else { panic!("it has an event") };
             let event = later.event();
@@ -393,7 +393,7 @@ impl Trace {
                     self.are_over(siblings.iter().map(|(task, _)| *task));
                 }
                 Step::WaitFor(address) => {
-                    wait_for(&[Depend { address: *address as usize * 8, access: Access::Out }]);
+                    wait_for(&[Depend { address: *address as usize * 8, access: DependenceType::Out }]);
                     let named = |uses: &[(u8, u8)]| uses.iter().any(|(of, _)| of == address || *of == 0);
                     self.are_over(siblings.iter().filter(|(_, uses)| named(uses)).map(|(task, _)| *task));
                 }
@@ -419,7 +419,7 @@ impl Trace {
         all_below: &mut Vec<u32>,
     ) {
         let number = self.tasks.fetch_add(1, Relaxed);
-        let access = |kind| [Access::In, Access::Out, Access::InOutSet][kind as usize];
+        let access = |kind| [DependenceType::In, DependenceType::Out, DependenceType::InOutSet][kind as usize];
         let depends: Vec<Depend> =
             uses.iter().map(|&(address, kind)| Depend { address: address as usize * 8, access: access(kind) }).collect();
         for (earlier, theirs) in siblings.iter() {
@@ -431,7 +431,7 @@ impl Trace {
         all_below.push(number);
         let (trace, is_leaf, children) = (Arc::clone(self), children.is_empty(), children.to_vec());
         let below = Arc::new(Mutex::new(Vec::new()));
-        let body: Body = Box::new({
+        let body: TaskBody = Box::new({
             let below = Arc::clone(&below);
             move || {
                 trace.note(Happened::Began(number));

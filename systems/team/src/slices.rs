@@ -43,12 +43,12 @@ impl Cut {
 }
 
 /// The combined results of consecutive parts: entry `place` holds the result of 2^place parts.
-struct Tree<R, C> {
+struct SliceTree<R, C> {
     places: [Option<R>; LEVELS],
     combine: C,
 }
 
-impl<R, C: Fn(R, R) -> R> Tree<R, C> {
+impl<R, C: Fn(R, R) -> R> SliceTree<R, C> {
     #[inline]
     fn new(combine: C) -> Self {
         Self { places: [const { None }; LEVELS], combine }
@@ -152,7 +152,7 @@ impl Team {
         if items.is_empty() {
             return map(items);
         }
-        let (cut, mut tree) = (Cut::of(items.len()), Tree::new(combine));
+        let (cut, mut tree) = (Cut::of(items.len()), SliceTree::new(combine));
         let mut chunks = items.chunks(cut.part);
         let mut next = || chunks.next().map_or_else(|| unreachable!("a part too many"), &map);
         let mut first = Some(next());
@@ -225,7 +225,7 @@ mod tests {
             row.pop()
         };
         for parts in 0..=MOST_PARTS {
-            let mut tree = Tree::new(|a, b| format!("({a} {b})"));
+            let mut tree = SliceTree::new(|a, b| format!("({a} {b})"));
             let blocks = parts / BLOCK;
             for block in 0..blocks {
                 let mut names = (block * BLOCK..).map(|part| part.to_string());

@@ -3,7 +3,7 @@ use crate::causes::WaitCause;
 
 /// What a layer knows of a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum Knowledge {
     /// Its evidence decides.
     Decides,
     /// It sees a sign that other causes would give, too.
@@ -12,7 +12,7 @@ pub enum Sight {
     Blind,
 }
 
-impl Sight {
+impl Knowledge {
     /// As it is printed.
     pub fn label(self) -> &'static str {
         match self {
@@ -24,8 +24,8 @@ impl Sight {
 }
 
 /// What `/proc` alone knows of a cause, and what the preload library adds.
-pub fn sight(cause: WaitCause) -> (Sight, Sight) {
-    use Sight::{Blind, Decides, Hints};
+pub fn sight(cause: WaitCause) -> (Knowledge, Knowledge) {
+    use Knowledge::{Blind, Decides, Hints};
     use WaitCause::*;
     match cause {
         Quota | Steal | Mask | Processes | OtherProgram => (Decides, Blind),
@@ -38,5 +38,5 @@ pub fn sight(cause: WaitCause) -> (Sight, Sight) {
 
 /// The causes of which nothing is known without the preload library.
 pub fn blind_without_preload() -> impl Iterator<Item = WaitCause> {
-    WaitCause::ALL.into_iter().filter(|cause| sight(*cause).0 == Sight::Blind)
+    WaitCause::ALL.into_iter().filter(|cause| sight(*cause).0 == Knowledge::Blind)
 }

@@ -145,9 +145,9 @@ impl Stored for Nanos {
 }
 
 /// An address or another number of which no sum is made.
-struct Address(u64);
+struct Hexadecimal(u64);
 
-impl Stored for Address {
+impl Stored for Hexadecimal {
     fn store(&self) -> Value {
         json!(format!("{:#x}", self.0))
     }
@@ -240,7 +240,7 @@ words! {
 impl Stored for SystemCall {
     fn store(&self) -> Value {
         match self {
-            Self::Futex { address, has_timeout } => json!([Address(*address).store(), has_timeout]),
+            Self::Futex { address, has_timeout } => json!([Hexadecimal(*address).store(), has_timeout]),
             Self::Sleep => json!("Sleep"),
             Self::Events => json!("Events"),
             Self::Child => json!("Child"),
@@ -256,7 +256,7 @@ impl Stored for SystemCall {
             Some("File") => Self::File,
             Some("Other") => Self::Other,
             _ => {
-                let (Address(address), has_timeout) = Stored::restore(value)?;
+                let (Hexadecimal(address), has_timeout) = Stored::restore(value)?;
                 Self::Futex { address, has_timeout }
             }
         })
@@ -270,14 +270,14 @@ macro_rules! structures {
             fn store(&self) -> Value {
                 let mut all = Map::new();
                 $(all.insert(stringify!($name).to_owned(), self.$name.store());)*
-                $(all.insert(stringify!($address).to_owned(), Address(self.$address).store());)*
+                $(all.insert(stringify!($address).to_owned(), Hexadecimal(self.$address).store());)*
                 all.into()
             }
             fn restore(all: &Value) -> Result<Self, String> {
                 expected(all.as_object(), concat!("a ", stringify!($kind)))?;
                 Ok(Self {
                     $($name: field(all, stringify!($name))?,)*
-                    $($address: field::<Address>(all, stringify!($address))?.0,)*
+                    $($address: field::<Hexadecimal>(all, stringify!($address))?.0,)*
                     $($empty: Default::default(),)*
                 })
             }

@@ -11,7 +11,7 @@ mod atomic {
 use core::cell::Cell;
 use core::sync::atomic::AtomicU64;
 use foregather_machine::{CpuId, Nanos, ThreadId};
-use queue::{GOOD, Kernel, PROMPT, ScoutQueue};
+use queue::{GOOD, KernelCalls, PROMPT, ScoutQueue};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -194,7 +194,7 @@ impl Seen {
     }
 }
 
-impl Kernel for Seen {
+impl KernelCalls for Seen {
     fn process(&self) -> u32 {
         self.may_stop();
         if self.machine.fault == Fault::ForgetsThatItWasForked { 1 } else { self.process }

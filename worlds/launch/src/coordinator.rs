@@ -6,7 +6,7 @@
 //! counted in the coordinator's own rounds: a coordinator that was not scheduled has not missed a beat, and
 //! reads what has arrived before it counts.
 use crate::frame::{FIRST_FRAME_MAX, JobFrame, MOST_OF_RANK, VERSION};
-use crate::link::{Closed, Link};
+use crate::link::{ConnectionClosed, Link};
 use crate::secret::{self, JobKey, Prover, Token, Transcript};
 use crate::settings::Settings;
 use foregather_host::signals::Blocked;
@@ -47,7 +47,7 @@ pub(crate) fn quiet_ticks(settings: &Settings) -> u64 {
 }
 
 /// The coordinator's thread, which returns the lost rank, if any.
-pub(crate) type Running = JoinHandle<Option<Rank>>;
+pub(crate) type CoordinatorThread = JoinHandle<Option<Rank>>;
 
 enum RankStatus {
     Absent,
@@ -88,7 +88,7 @@ pub(crate) struct Coordinator {
 
 impl Coordinator {
     /// Starts the thread. It exits when no rank is left, or when rank 0 is gone.
-    pub(crate) fn start(listener: TcpListener, size: u32, key: JobKey, settings: Settings) -> Result<Running, Error> {
+    pub(crate) fn start(listener: TcpListener, size: u32, key: JobKey, settings: Settings) -> Result<CoordinatorThread, Error> {
         let refused = |error: std::io::Error| {
             let remedy = "raise the limits of processes and open files (ulimit -u, -n)";
             Error::from(Cause::Os { what: "starting the job's hub", errno: error.raw_os_error().unwrap_or(0), remedy })
@@ -379,7 +379,7 @@ impl Coordinator {
     fn tell(&mut self, rank: Rank, bytes: Arc<[u8]>) {
         if let RankStatus::Taken { link, .. } = &mut self.statuses[rank as usize] {
             // An unreachable rank is detected when it is next read.
-            let _: Result<(), Closed> = link.send_shared(bytes);
+            let _: Result<(), ConnectionClosed> = link.send_shared(bytes);
         }
     }
 

@@ -4,7 +4,7 @@ use crate::detect::{Detected, Launcher, detect};
 use crate::frame::{ADDRESS_MAX, JobFrame};
 use crate::heartbeat::{self, HeartbeatState, Neighbour, Tending};
 use crate::join;
-use crate::meet::{Meeting, meet};
+use crate::meet::{JoinInfo, meet};
 use crate::own;
 use crate::place;
 use crate::secret::{self, JobKey, Token};
@@ -57,7 +57,7 @@ struct CoordinatorLink {
     shared: Arc<HeartbeatState>,
     key: JobKey,
     heartbeat: JoinHandle<()>,
-    coordinator: Option<coordinator::Running>,
+    coordinator: Option<coordinator::CoordinatorThread>,
 }
 
 impl Job {
@@ -100,7 +100,7 @@ impl Job {
         })
     }
 
-    pub(crate) fn begin(launcher: Launcher, mut meeting: Meeting, secret: &[u8], settings: Settings) -> Result<Self, Error> {
+    pub(crate) fn begin(launcher: Launcher, mut meeting: JoinInfo, secret: &[u8], settings: Settings) -> Result<Self, Error> {
         let key = JobKey::new(secret, &meeting.name);
         let (rank, size) = (meeting.rank, meeting.size);
         let coordinator =

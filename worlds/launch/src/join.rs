@@ -1,7 +1,7 @@
 //! Joins a rank to its job: finds the coordinator, proves to it that the rank knows the secret, and makes the
 //! coordinator prove it, too.
 use crate::frame::{FIRST_FRAME_MAX, Inbox, JobFrame, VERSION};
-use crate::meet::Meeting;
+use crate::meet::JoinInfo;
 use crate::secret::{self, JobKey, Prover, Transcript};
 use crate::settings::Settings;
 use foregather_host::clock;
@@ -23,7 +23,7 @@ pub(crate) struct Failed {
 }
 
 /// Returns a connection to the coordinator, and the bytes received after its welcome.
-pub(crate) fn join(meeting: &Meeting, key: &JobKey, settings: &Settings) -> Result<(TcpStream, Inbox), Error> {
+pub(crate) fn join(meeting: &JoinInfo, key: &JobKey, settings: &Settings) -> Result<(TcpStream, Inbox), Error> {
     let until = clock::now() + settings.join_timeout;
     let alone = meeting.candidates.len() == 1;
     let mut complaint = String::new();
@@ -46,7 +46,7 @@ pub(crate) fn join(meeting: &Meeting, key: &JobKey, settings: &Settings) -> Resu
     }
 }
 
-fn attempt(host: &str, port: u16, patience: Nanos, meeting: &Meeting, key: &JobKey) -> Result<(TcpStream, Inbox), Failed> {
+fn attempt(host: &str, port: u16, patience: Nanos, meeting: &JoinInfo, key: &JobKey) -> Result<(TcpStream, Inbox), Failed> {
     let stream = connect(host, port, patience)?;
     let inbox = greet(&stream, port, meeting, key)?;
     stream.set_read_timeout(None).map_err(|error| Failed { last: false, why: error.to_string() })?;
@@ -81,7 +81,7 @@ fn failed(address: &SocketAddr, error: &std::io::Error) -> Failed {
     Failed { last: false, why: error.to_string() }
 }
 
-fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &JobKey) -> Result<Inbox, Failed> {
+fn greet(mut stream: &TcpStream, port: u16, meeting: &JoinInfo, key: &JobKey) -> Result<Inbox, Failed> {
     let again = |why: &str| Failed { last: false, why: why.to_owned() };
     let mut inbox = Inbox::default();
     let of_hub = match hear(stream, &mut inbox)? {

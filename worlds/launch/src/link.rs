@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// The connection is over: the other side closed it or sent a malformed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Closed;
+pub(crate) struct ConnectionClosed;
 
 /// The coordinator's end of a connection.
 #[derive(Debug)]
@@ -32,23 +32,23 @@ impl Link {
         !self.outbox.is_empty()
     }
 
-    pub(crate) fn send(&mut self, frame: &JobFrame) -> Result<(), Closed> {
+    pub(crate) fn send(&mut self, frame: &JobFrame) -> Result<(), ConnectionClosed> {
         self.send_shared(frame.encode().into())
     }
 
-    pub(crate) fn send_shared(&mut self, bytes: Arc<[u8]>) -> Result<(), Closed> {
+    pub(crate) fn send_shared(&mut self, bytes: Arc<[u8]>) -> Result<(), ConnectionClosed> {
         self.outbox.push_back(bytes);
         self.flush()
     }
 
     /// Sends as much as the other side accepts.
-    pub(crate) fn flush(&mut self) -> Result<(), Closed> {
+    pub(crate) fn flush(&mut self) -> Result<(), ConnectionClosed> {
         while let Some(first) = self.outbox.front() {
             match self.stream.write(&first[self.sent..]) {
                 Ok(bytes) => self.sent += bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => return Err(Closed),
+                Err(_) => return Err(ConnectionClosed),
             }
             if self.sent == first.len() {
                 self.outbox.pop_front();
@@ -60,22 +60,22 @@ impl Link {
 
     /// Returns the complete frames received, of at most `most` bytes each, and whether the connection is over
     /// after them.
-    pub(crate) fn receive(&mut self, most: usize) -> (Vec<JobFrame>, Result<(), Closed>) {
+    pub(crate) fn receive(&mut self, most: usize) -> (Vec<JobFrame>, Result<(), ConnectionClosed>) {
         let mut frames = Vec::new();
         let mut piece = [0; 16 << 10];
         loop {
             match self.stream.read(&mut piece) {
-                Ok(0) => return (frames, Err(Closed)),
+                Ok(0) => return (frames, Err(ConnectionClosed)),
                 Ok(bytes) => self.inbox.push(&piece[..bytes]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return (frames, Ok(())),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => return (frames, Err(Closed)),
+                Err(_) => return (frames, Err(ConnectionClosed)),
             }
             loop {
                 match self.inbox.next(most) {
                     Ok(Some(frame)) => frames.push(frame),
                     Ok(None) => break,
-                    Err(_) => return (frames, Err(Closed)),
+                    Err(_) => return (frames, Err(ConnectionClosed)),
                 }
             }
             // A peer that sends without end must not keep the coordinator from the others.

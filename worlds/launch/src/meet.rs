@@ -20,7 +20,7 @@ const CANDIDATES: u16 = 8;
 
 /// What a rank knows before it joins.
 #[derive(Debug)]
-pub(crate) struct Meeting {
+pub(crate) struct JoinInfo {
     pub(crate) rank: Rank,
     pub(crate) size: u32,
     /// The job's name, different for every job.
@@ -32,7 +32,7 @@ pub(crate) struct Meeting {
 }
 
 /// Collects this information with the launcher's help. Our own launcher passes rank 0 its socket.
-pub(crate) fn meet(found: &Detected, listener: Option<TcpListener>, settings: &Settings) -> Result<Meeting, Error> {
+pub(crate) fn meet(found: &Detected, listener: Option<TcpListener>, settings: &Settings) -> Result<JoinInfo, Error> {
     let var = |name: &str| variable(name).filter(|text| !text.is_empty());
     let size = found.size.unwrap_or(0);
     if let Some(root) = var(own::ROOT) {
@@ -83,7 +83,7 @@ fn at(
     listener: Option<TcpListener>,
     settings: &Settings,
     name: &str,
-) -> Result<Meeting, Error> {
+) -> Result<JoinInfo, Error> {
     let listener = match listener {
         _ if rank != 0 => None,
         Some(listener) => Some(listener),
@@ -93,7 +93,7 @@ fn at(
             Some(bind(candidates.iter().map(|(_, port)| *port), local, settings)?)
         }
     };
-    Ok(Meeting { rank, size, name: name.as_bytes().to_vec(), candidates, listener })
+    Ok(JoinInfo { rank, size, name: name.as_bytes().to_vec(), candidates, listener })
 }
 
 /// Meets at an address that rank 0 stores in the launcher's key-value store.
@@ -103,7 +103,7 @@ fn by_store(
     one_host: bool,
     settings: &Settings,
     spread: impl FnOnce(Option<&str>) -> Result<String, Error>,
-) -> Result<Meeting, Error> {
+) -> Result<JoinInfo, Error> {
     let bound = (rank == 0).then(|| begin_store(one_host, settings)).transpose();
     // A rank 0 without a socket still takes part, because the others wait for it.
     let told = spread(bound.as_ref().ok().and_then(Option::as_ref).map(|(_, mine)| &mine[..]));
@@ -112,7 +112,7 @@ fn by_store(
     let mut parts = told.split('/');
     match (parts.next(), parts.next().and_then(|port| port.parse().ok()), parts.next()) {
         (Some(host), Some(port), Some(name)) if !host.is_empty() => {
-            Ok(Meeting { rank, size, name: name.as_bytes().to_vec(), candidates: vec![(host.to_owned(), port)], listener })
+            Ok(JoinInfo { rank, size, name: name.as_bytes().to_vec(), candidates: vec![(host.to_owned(), port)], listener })
         }
         _ => Err(refused(format!("rank 0 said where it is by `{}`: is it of another version?", told.escape_debug()))),
     }

@@ -22,7 +22,7 @@ const UINT32: u16 = 14;
 /// `pmix_proc_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Process {
+struct PmixProc {
     namespace: [c_char; 256],
     rank: u32,
 }
@@ -34,17 +34,17 @@ struct PmixValue {
     data: [*mut c_void; 7],
 }
 
-type Init = unsafe extern "C" fn(*mut Process, *const c_void, usize) -> c_int;
-type Put = unsafe extern "C" fn(u8, *const c_char, *mut PmixValue) -> c_int;
+type Init = unsafe extern "C" fn(*mut PmixProc, *const c_void, usize) -> c_int;
+type PmixPut = unsafe extern "C" fn(u8, *const c_char, *mut PmixValue) -> c_int;
 type Commit = unsafe extern "C" fn() -> c_int;
-type Fence = unsafe extern "C" fn(*const Process, usize, *const c_void, usize) -> c_int;
-type Get = unsafe extern "C" fn(*const Process, *const c_char, *const c_void, usize, *mut *mut PmixValue) -> c_int;
+type Fence = unsafe extern "C" fn(*const PmixProc, usize, *const c_void, usize) -> c_int;
+type Get = unsafe extern "C" fn(*const PmixProc, *const c_char, *const c_void, usize, *mut *mut PmixValue) -> c_int;
 type Finalize = unsafe extern "C" fn(*const c_void, usize) -> c_int;
 
 /// A connection to the server.
 pub(crate) struct Pmix {
     library: Library,
-    me: Process,
+    me: PmixProc,
 }
 
 impl Pmix {
@@ -56,7 +56,7 @@ impl Pmix {
             );
             Error::from(Cause::Unavailable { what: "a way to find the other ranks of this PMIx job".to_owned(), remedy })
         })?;
-        let mut me = Process { namespace: [0; 256], rank: 0 };
+        let mut me = PmixProc { namespace: [0; 256], rank: 0 };
         // SAFETY: the library declares `PMIx_Init` with this type; it writes one process, and no options are
         // given.
         let status = unsafe { transmute::<*mut c_void, Init>(library.symbol("PMIx_Init")?)(&raw mut me, null(), 0) };
@@ -83,7 +83,7 @@ impl Pmix {
             let put = self.library.symbol("PMIx_Put")?;
             // SAFETY: the library declares `PMIx_Put` with this type, and copies the value and its string
             // before it returns.
-            succeeded("PMIx_Put", unsafe { transmute::<*mut c_void, Put>(put)(EVERYBODY, KEY.as_ptr(), &raw mut value) })?;
+            succeeded("PMIx_Put", unsafe { transmute::<*mut c_void, PmixPut>(put)(EVERYBODY, KEY.as_ptr(), &raw mut value) })?;
             // SAFETY: the library declares `PMIx_Commit` with this type.
             succeeded("PMIx_Commit", unsafe { transmute::<*mut c_void, Commit>(self.library.symbol("PMIx_Commit")?)() })?;
         }
@@ -103,7 +103,7 @@ impl Pmix {
 
     /// Returns a value of the store. It is never freed, because a process reads only two.
     fn get(&self, rank: u32, key: &CStr) -> Result<*const PmixValue, Error> {
-        let (of, mut value) = (Process { rank, ..self.me }, null_mut());
+        let (of, mut value) = (PmixProc { rank, ..self.me }, null_mut());
         let get = self.library.symbol("PMIx_Get")?;
         // SAFETY: the library declares `PMIx_Get` with this type; it writes one pointer, and no options are
         // given.

@@ -5,7 +5,7 @@ mod fuzz;
 use crate::detect::Launcher;
 use crate::frame::{JobFrame, VERSION};
 use crate::job::Job;
-use crate::meet::Meeting;
+use crate::meet::JoinInfo;
 use crate::notice::Notices;
 use crate::settings::Settings;
 use foregather_host::clock;
@@ -31,9 +31,9 @@ impl Place {
         Self { listener: Some(listener), port, settings }
     }
 
-    fn meeting(&mut self, rank: Rank, size: u32) -> Meeting {
+    fn meeting(&mut self, rank: Rank, size: u32) -> JoinInfo {
         let listener = if rank == 0 { self.listener.take() } else { None };
-        Meeting { rank, size, name: b"job".to_vec(), candidates: vec![("127.0.0.1".to_owned(), self.port)], listener }
+        JoinInfo { rank, size, name: b"job".to_vec(), candidates: vec![("127.0.0.1".to_owned(), self.port)], listener }
     }
 
     /// Runs `program` for every rank in a thread of its own; returns the results in rank order.
@@ -167,7 +167,7 @@ fn strangers_are_refused_by_name_and_the_job_goes_on() {
     let refusal = |meeting, secret: &[u8]| Job::begin(Launcher::Own, meeting, secret, settings).unwrap_err().to_string();
 
     assert!(refusal(place.meeting(1, 2), b"wrong").contains("secret"));
-    assert!(refusal(Meeting { name: b"other".to_vec(), ..place.meeting(1, 2) }, SECRET).contains("secret"));
+    assert!(refusal(JoinInfo { name: b"other".to_vec(), ..place.meeting(1, 2) }, SECRET).contains("secret"));
     assert!(refusal(place.meeting(1, 3), SECRET).contains("told of 3 ranks"));
     assert!(refusal(place.meeting(7, 2), SECRET).contains("no rank 7"));
     let nonsense: [&[u8]; 3] = [b"GET / HTTP/1.0\r\n\r\n", &[2, 255, 255, 255, 255], &JobFrame::Beat.encode()];
@@ -187,7 +187,7 @@ fn strangers_are_refused_by_name_and_the_job_goes_on() {
 fn a_rank_joins_once() {
     let mut place = Place::new();
     let settings = place.settings;
-    let (first, twin, second) = (place.meeting(0, 2), Meeting { rank: 0, ..place.meeting(1, 2) }, place.meeting(1, 2));
+    let (first, twin, second) = (place.meeting(0, 2), JoinInfo { rank: 0, ..place.meeting(1, 2) }, place.meeting(1, 2));
     let begin = move |meeting| thread::spawn(move || Job::begin(Launcher::Own, meeting, SECRET, settings));
     let zeros = [begin(first), begin(twin)];
     // One of the two is refused before rank 1 joins; the other must wait for rank 1.

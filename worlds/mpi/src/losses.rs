@@ -9,7 +9,7 @@ use foregather_machine::Rank;
 type ToHandle = unsafe extern "C" fn(MpiHandle, *mut MpiHandle) -> c_int;
 type ToNumber = unsafe extern "C" fn(MpiHandle, *mut c_int) -> c_int;
 type Translate = unsafe extern "C" fn(MpiHandle, c_int, *const c_int, MpiHandle, *mut c_int) -> c_int;
-type Free = unsafe extern "C" fn(*mut MpiHandle) -> c_int;
+type FreeHandle = unsafe extern "C" fn(*mut MpiHandle) -> c_int;
 
 impl Mpi {
     /// Returns the first rank that MPI reports as lost; `None` if it reports none or has no such functions.
@@ -27,7 +27,7 @@ impl Mpi {
                 core::mem::transmute::<*mut c_void, ToHandle>(find("MPI_Comm_group")?),
                 core::mem::transmute::<*mut c_void, ToNumber>(find("MPI_Group_size")?),
                 core::mem::transmute::<*mut c_void, Translate>(find("MPI_Group_translate_ranks")?),
-                core::mem::transmute::<*mut c_void, Free>(find("MPI_Group_free")?),
+                core::mem::transmute::<*mut c_void, FreeHandle>(find("MPI_Group_free")?),
                 core::mem::transmute::<*mut c_void, ToHandle>(find("MPIX_Comm_get_failed")?),
             )
         };

@@ -6,7 +6,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Any object, record or table of libfabric.
-pub(crate) type Object = *mut c_void;
+pub(crate) type Fid = *mut c_void;
 
 /// One table for the constants, and for the test that compares them with the headers.
 macro_rules! layout {
@@ -112,33 +112,33 @@ layout! {
     EAVAIL = 259 is "FI_EAVAIL";
 }
 
-pub(crate) type GetInfo = unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const c_void, *mut Object) -> c_int;
-pub(crate) type DupInfo = unsafe extern "C" fn(*const c_void) -> Object;
-pub(crate) type FreeInfo = unsafe extern "C" fn(Object);
-pub(crate) type OpenFn = unsafe extern "C" fn(Object, *mut Object, Object) -> c_int;
+pub(crate) type GetInfo = unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const c_void, *mut Fid) -> c_int;
+pub(crate) type DupInfo = unsafe extern "C" fn(*const c_void) -> Fid;
+pub(crate) type FreeInfo = unsafe extern "C" fn(Fid);
+pub(crate) type OpenFn = unsafe extern "C" fn(Fid, *mut Fid, Fid) -> c_int;
 pub(crate) type Version = unsafe extern "C" fn() -> u32;
-pub(crate) type Close = unsafe extern "C" fn(Object) -> c_int;
-pub(crate) type Bind = unsafe extern "C" fn(Object, Object, u64) -> c_int;
-pub(crate) type Control = unsafe extern "C" fn(Object, c_int, Object) -> c_int;
+pub(crate) type Close = unsafe extern "C" fn(Fid) -> c_int;
+pub(crate) type Bind = unsafe extern "C" fn(Fid, Fid, u64) -> c_int;
+pub(crate) type Control = unsafe extern "C" fn(Fid, c_int, Fid) -> c_int;
 /// Opens a domain by a fabric, or an address vector, a queue or an endpoint by a domain.
-pub(crate) type Open = unsafe extern "C" fn(Object, Object, *mut Object, Object) -> c_int;
-pub(crate) type TryWait = unsafe extern "C" fn(Object, *mut Object, c_int) -> c_int;
-pub(crate) type Register = unsafe extern "C" fn(Object, *const c_void, usize, u64, u64, u64, u64, *mut Object, Object) -> c_int;
-pub(crate) type Insert = unsafe extern "C" fn(Object, *const c_void, usize, *mut u64, u64, Object) -> c_int;
-pub(crate) type GetName = unsafe extern "C" fn(Object, *mut c_void, *mut usize) -> c_int;
-pub(crate) type Receive = unsafe extern "C" fn(Object, *mut c_void, usize, Object, u64, u64, u64, Object) -> isize;
-pub(crate) type SendTagged = unsafe extern "C" fn(Object, *const c_void, usize, Object, u64, u64, Object) -> isize;
-pub(crate) type Inject = unsafe extern "C" fn(Object, *const c_void, usize, u64, u64) -> isize;
-pub(crate) type ReadV = unsafe extern "C" fn(Object, *const libc::iovec, *mut Object, usize, u64, u64, u64, Object) -> isize;
-pub(crate) type ReadQueue = unsafe extern "C" fn(Object, *mut c_void, usize) -> isize;
-pub(crate) type ReadError = unsafe extern "C" fn(Object, *mut c_void, u64) -> isize;
+pub(crate) type Open = unsafe extern "C" fn(Fid, Fid, *mut Fid, Fid) -> c_int;
+pub(crate) type TryWait = unsafe extern "C" fn(Fid, *mut Fid, c_int) -> c_int;
+pub(crate) type Register = unsafe extern "C" fn(Fid, *const c_void, usize, u64, u64, u64, u64, *mut Fid, Fid) -> c_int;
+pub(crate) type Insert = unsafe extern "C" fn(Fid, *const c_void, usize, *mut u64, u64, Fid) -> c_int;
+pub(crate) type GetName = unsafe extern "C" fn(Fid, *mut c_void, *mut usize) -> c_int;
+pub(crate) type ReceiveTagged = unsafe extern "C" fn(Fid, *mut c_void, usize, Fid, u64, u64, u64, Fid) -> isize;
+pub(crate) type SendTagged = unsafe extern "C" fn(Fid, *const c_void, usize, Fid, u64, u64, Fid) -> isize;
+pub(crate) type Inject = unsafe extern "C" fn(Fid, *const c_void, usize, u64, u64) -> isize;
+pub(crate) type ReadV = unsafe extern "C" fn(Fid, *const libc::iovec, *mut Fid, usize, u64, u64, u64, Fid) -> isize;
+pub(crate) type ReadQueue = unsafe extern "C" fn(Fid, *mut c_void, usize) -> isize;
+pub(crate) type ReadError = unsafe extern "C" fn(Fid, *mut c_void, u64) -> isize;
 
 /// The field at offset `offset`.
 ///
 /// # Safety
 /// `object` must be a record with a `T` there.
 #[inline]
-pub(crate) unsafe fn field<T>(object: Object, offset: u64) -> *mut T {
+pub(crate) unsafe fn field<T>(object: Fid, offset: u64) -> *mut T {
     // SAFETY: the field is within the record, by this function's `# Safety` section.
     unsafe { object.cast::<u8>().add(offset as usize).cast() }
 }
@@ -148,9 +148,9 @@ pub(crate) unsafe fn field<T>(object: Object, offset: u64) -> *mut T {
 /// # Safety
 /// `object` must be a record with a pointer there.
 #[inline]
-pub(crate) unsafe fn pointer(object: Object, offset: u64) -> Object {
+pub(crate) unsafe fn pointer(object: Fid, offset: u64) -> Fid {
     // SAFETY: a pointer stands there, by this function's `# Safety` section.
-    unsafe { *field::<Object>(object, offset) }
+    unsafe { *field::<Fid>(object, offset) }
 }
 
 /// The function at offset `entry` of the table to which the field at offset `table` points.
@@ -158,8 +158,8 @@ pub(crate) unsafe fn pointer(object: Object, offset: u64) -> Object {
 /// # Safety
 /// `object` must live and have that table, and its entry must be a function of type `F`.
 #[inline]
-pub(crate) unsafe fn operation<F: Copy>(object: Object, table: u64, entry: u64) -> F {
-    const { assert!(size_of::<F>() == size_of::<Object>()) };
+pub(crate) unsafe fn operation<F: Copy>(object: Fid, table: u64, entry: u64) -> F {
+    const { assert!(size_of::<F>() == size_of::<Fid>()) };
     // SAFETY: the table has an `F` there, by this function's `# Safety` section.
     unsafe { *field::<F>(pointer(object, table), entry) }
 }

@@ -1,5 +1,5 @@
 //! The answers to a reader that asked where memory stands.
-use crate::wire::Record;
+use crate::wire::RemoteMemory;
 
 /// The most pieces of memory of one exposure.
 pub(crate) const PIECES_MAX: usize = 1 << 20;
@@ -14,17 +14,17 @@ pub(crate) enum ReadReply {
 
 /// The one reading that a lane may have under way.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct PeerRead {
     pub(crate) ticket: u32,
     pub(crate) from: usize,
     pub(crate) answer: ReadReply,
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<RemoteMemory>,
     /// Reads that libfabric has not ended.
     pub(crate) outstanding: u32,
     pub(crate) failed: bool,
 }
 
-impl Reading {
+impl PeerRead {
     pub(crate) fn begin(&mut self, from: usize) -> u32 {
         *self = Self { ticket: self.ticket.wrapping_add(1), from, ..Self::default() };
         self.ticket
@@ -36,7 +36,7 @@ impl Reading {
 
     /// `false`: the bytes are no records. Answers that are no longer awaited are ignored.
     pub(crate) fn told(&mut self, from: usize, ticket: u32, bytes: &[u8]) -> bool {
-        let Some((more, mut records)) = Record::read_all(bytes) else { return false };
+        let Some((more, mut records)) = RemoteMemory::read_all(bytes) else { return false };
         if self.awaits(from, ticket) {
             self.records.append(&mut records);
             if !more {

@@ -1,5 +1,5 @@
 //! The processor of a lane's owner: a thread's, that sleeps on the network.
-use crate::endpoint::Endpoint;
+use crate::endpoint::ActiveEndpoint;
 use crate::turn::Turn;
 use core::cell::{Cell, RefCell};
 use foregather_host::{clock, failure_detector::FailureDetector};
@@ -26,7 +26,7 @@ pub struct Tended {
     pub(crate) bell: Word,
     /// The turn at the lane, which guards all that follows here.
     pub(crate) turn: Turn,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: ActiveEndpoint,
     /// The first permanent failure.
     fault: RefCell<Option<Error>>,
     /// The rank to which a send failed, and when that was noticed.
@@ -34,7 +34,7 @@ pub struct Tended {
 }
 
 impl Tended {
-    pub(crate) fn new(endpoint: Endpoint, failure_detector: Option<Arc<FailureDetector>>) -> Self {
+    pub(crate) fn new(endpoint: ActiveEndpoint, failure_detector: Option<Arc<FailureDetector>>) -> Self {
         Self {
             failure_detector,
             bell: Word::default(),

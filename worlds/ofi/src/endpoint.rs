@@ -2,7 +2,7 @@
 //! Rust values.
 //!
 //! An endpoint has one user at a time, and acts within that user's calls (manual progress): a completion is
-//! seen, and a connection made, only in [`Endpoint::poll`].
+//! seen, and a connection made, only in [`ActiveEndpoint::poll`].
 use crate::abi::*;
 use crate::provider::Provider;
 use core::cell::Cell;
@@ -26,7 +26,7 @@ fn done(what: &'static str, result: c_int) -> Result<(), Error> {
 
 /// # Safety
 /// `object` must be one of libfabric's, not closed yet and not used afterwards.
-unsafe fn close(object: Object) {
+unsafe fn close(object: Fid) {
     // SAFETY: every object begins with the table of its close function; the object is open, by this
     // function's `# Safety` section.
     unsafe { operation::<Close>(object, OBJECT_OPS, OPS_CLOSE)(object) };
@@ -36,8 +36,8 @@ unsafe fn close(object: Object) {
 #[derive(Debug)]
 pub(crate) struct Domain {
     pub(crate) provider: Arc<Provider>,
-    fabric: Object,
-    domain: Object,
+    fabric: Fid,
+    domain: Fid,
 }
 
 // SAFETY: only the owner of the endpoint that opened it calls into it; other holders only keep it open.
@@ -61,7 +61,7 @@ impl Domain {
     }
 
     /// Opens a queue, an address book or an endpoint by the domain.
-    fn opened(&self, what: &'static str, entry: u64, attributes: Object) -> Result<Object, Error> {
+    fn opened(&self, what: &'static str, entry: u64, attributes: Fid) -> Result<Fid, Error> {
         let mut object = null_mut();
         // SAFETY: the three functions take these parameters; the attributes are a record of the kind that
         // `entry` takes, with room to spare.
@@ -85,20 +85,20 @@ impl Drop for Domain {
 
 /// Memory that libfabric may touch.
 #[derive(Debug)]
-pub(crate) struct Registration {
-    region: Object,
+pub(crate) struct MemoryRegion {
+    region: Fid,
     /// Held, so that the domain stays open.
     _domain: Arc<Domain>,
 }
 
 // SAFETY: it belongs to one lane, as its domain does, and moves with that.
-unsafe impl Send for Registration {}
+unsafe impl Send for MemoryRegion {}
 // SAFETY: a shared reference only allows reading its two numbers.
-unsafe impl Sync for Registration {}
+unsafe impl Sync for MemoryRegion {}
 
-impl Registration {
+impl MemoryRegion {
     /// The descriptor for operations on this memory.
-    pub(crate) fn descriptor(&self) -> Object {
+    pub(crate) fn descriptor(&self) -> Fid {
         // SAFETY: the region is open, and `MR_DESC` is a pointer in its record.
         unsafe { pointer(self.region, MR_DESC) }
     }
@@ -109,7 +109,7 @@ impl Registration {
     }
 }
 
-impl Drop for Registration {
+impl Drop for MemoryRegion {
     fn drop(&mut self) {
         // SAFETY: no other value holds the region; operations on it have ended, or the endpoint is closed.
         unsafe { close(self.region) }
@@ -120,7 +120,7 @@ impl Drop for Registration {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
     /// The context lent to it; null if none was.
-    pub(crate) context: Object,
+    pub(crate) context: Fid,
     pub(crate) len: usize,
     pub(crate) tag: u64,
     /// 0, or its error number.
@@ -135,13 +135,13 @@ const CLOSED: isize = -(libc::ENOTCONN as isize);
 
 /// Entries as libfabric writes them, and room for those of an error, which have grown before and may again.
 #[repr(C, align(8))]
-struct Entries([u8; BATCH * ENTRY_SIZE as usize]);
+struct CompletionEntries([u8; BATCH * ENTRY_SIZE as usize]);
 
-pub(crate) struct Endpoint {
+pub(crate) struct ActiveEndpoint {
     domain: Arc<Domain>,
-    endpoint: Object,
-    queue: Object,
-    addresses: Object,
+    endpoint: Fid,
+    queue: Fid,
+    addresses: Fid,
     /// The descriptor to sleep on, if the provider has one.
     wait: Option<RawFd>,
     silent: Cell<bool>,
@@ -150,7 +150,7 @@ pub(crate) struct Endpoint {
 }
 
 // SAFETY: any thread may call libfabric's objects, as long as it is one at a time; an endpoint is not `Sync`.
-unsafe impl Send for Endpoint {}
+unsafe impl Send for ActiveEndpoint {}
 
 /// Whether this process has an endpoint over libfabric's shm. Two of them share what the first one unmaps
 /// when it is closed, and the other one's next look at the network is a crash (seen in 1.17): so there is one
@@ -179,7 +179,7 @@ impl Drop for ShmTurn {
     }
 }
 
-impl Endpoint {
+impl ActiveEndpoint {
     /// Opens an endpoint, with a descriptor to sleep on if that is wanted and the provider has it: it costs a
     /// little with every completion.
     pub(crate) fn open(provider: Arc<Provider>, wait: u64) -> Result<Self, Error> {
@@ -197,7 +197,7 @@ impl Endpoint {
         };
         // The caller's records have grown from version to version: these have room to spare, all zero.
         let (mut book, mut queue) = ([0_u64; 16], [0_u64; 16]);
-        let (book, queue): (Object, Object) = (book.as_mut_ptr().cast(), queue.as_mut_ptr().cast());
+        let (book, queue): (Fid, Fid) = (book.as_mut_ptr().cast(), queue.as_mut_ptr().cast());
         // SAFETY: the constants name fields within the zeroed records.
         unsafe {
             *field::<u32>(book, AV_ATTR_TYPE) = AV_TABLE as u32;
@@ -273,15 +273,16 @@ impl Endpoint {
     /// Waits for a message of any peer in that memory.
     ///
     /// # Safety
-    /// The memory and the context belong to libfabric until the completion, or until [`Endpoint::silence`].
-    pub(crate) unsafe fn receive(&self, into: *mut u8, len: usize, descriptor: Object, context: Object) -> isize {
+    /// The memory and the context belong to libfabric until the completion, or until
+    /// [`ActiveEndpoint::silence`].
+    pub(crate) unsafe fn receive(&self, into: *mut u8, len: usize, descriptor: Fid, context: Fid) -> isize {
         if self.silent.get() {
             return CLOSED;
         }
         // SAFETY: the caller lends memory and context, by this function's `# Safety` section; any tag
         // matches.
         unsafe {
-            let receive = operation::<Receive>(self.endpoint, EP_TAGGED, TAGGED_RECV);
+            let receive = operation::<ReceiveTagged>(self.endpoint, EP_TAGGED, TAGGED_RECV);
             receive(self.endpoint, into.cast(), len, descriptor, ADDRESS_UNSPECIFIED, 0, u64::MAX, context)
         }
     }
@@ -289,15 +290,8 @@ impl Endpoint {
     /// Sends that memory.
     ///
     /// # Safety
-    /// As for [`Endpoint::receive`], if the result is 0.
-    pub(crate) unsafe fn send(
-        &self,
-        (from, len): (*const u8, usize),
-        descriptor: Object,
-        to: u64,
-        tag: u64,
-        context: Object,
-    ) -> isize {
+    /// As for [`ActiveEndpoint::receive`], if the result is 0.
+    pub(crate) unsafe fn send(&self, (from, len): (*const u8, usize), descriptor: Fid, to: u64, tag: u64, context: Fid) -> isize {
         if self.silent.get() {
             return CLOSED;
         }
@@ -329,14 +323,14 @@ impl Endpoint {
     /// Reads a peer's memory into these pieces.
     ///
     /// # Safety
-    /// As for [`Endpoint::receive`], if the result is 0; there are as many descriptors as pieces.
+    /// As for [`ActiveEndpoint::receive`], if the result is 0; there are as many descriptors as pieces.
     pub(crate) unsafe fn read(
         &self,
         pieces: &[libc::iovec],
-        descriptors: &mut [Object],
+        descriptors: &mut [Fid],
         from: u64,
         (address, key): (u64, u64),
-        context: Object,
+        context: Fid,
     ) -> isize {
         if self.silent.get() {
             return CLOSED;
@@ -353,7 +347,7 @@ impl Endpoint {
     ///
     /// # Safety
     /// The memory must stay where it is until the registration is dropped.
-    pub(crate) unsafe fn register(&self, memory: *const u8, len: usize, access: u64) -> Result<Registration, Error> {
+    pub(crate) unsafe fn register(&self, memory: *const u8, len: usize, access: u64) -> Result<MemoryRegion, Error> {
         let (mut region, wish) = (null_mut(), self.next_key.get());
         self.next_key.set(wish + 1);
         let domain = self.domain.domain;
@@ -363,7 +357,7 @@ impl Endpoint {
             register(domain, memory.cast(), len, access, 0, wish, 0, &raw mut region, null_mut())
         };
         done("registering memory (fi_mr_reg)", result)?;
-        Ok(Registration { region, _domain: Arc::clone(&self.domain) })
+        Ok(MemoryRegion { region, _domain: Arc::clone(&self.domain) })
     }
 
     /// Makes progress, and passes on the operations that have ended. `true`: there may be more.
@@ -371,8 +365,8 @@ impl Endpoint {
         if self.silent.get() {
             return false;
         }
-        let mut entries = MaybeUninit::<Entries>::uninit();
-        let room: Object = entries.as_mut_ptr().cast();
+        let mut entries = MaybeUninit::<CompletionEntries>::uninit();
+        let room: Fid = entries.as_mut_ptr().cast();
         // SAFETY: there is room for `BATCH` entries of this queue's kind.
         let count = unsafe { operation::<ReadQueue>(self.queue, CQ_OPS, CQ_READ)(self.queue, room, BATCH) };
         if count == -(EAVAIL as isize) {
@@ -396,7 +390,7 @@ impl Endpoint {
     #[cold]
     fn failed(&self, ended: &mut impl FnMut(Completion)) -> bool {
         let mut entry = [0_u64; 32];
-        let room: Object = entry.as_mut_ptr().cast();
+        let room: Fid = entry.as_mut_ptr().cast();
         // SAFETY: the record has grown from version to version; there is room to spare, all zero, so it
         // offers no room for details.
         let count = unsafe { operation::<ReadError>(self.queue, CQ_OPS, CQ_READERR)(self.queue, room, 0) };
@@ -440,7 +434,7 @@ impl Endpoint {
     }
 }
 
-impl Drop for Endpoint {
+impl Drop for ActiveEndpoint {
     fn drop(&mut self) {
         self.silence();
         for object in [self.queue, self.addresses] {

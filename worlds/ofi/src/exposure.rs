@@ -1,19 +1,19 @@
 //! Memory that a lane lets others read, and its present readers.
-use crate::endpoint::Registration;
-use crate::wire::Record;
+use crate::endpoint::MemoryRegion;
+use crate::wire::RemoteMemory;
 use foregather_machine::Key;
 use std::sync::Arc;
 
 /// Memory that may be read.
 #[derive(Debug)]
 pub(crate) struct Exposure {
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<RemoteMemory>,
     /// Lanes that were told where it stands and have not reported the end of their reading.
     pub(crate) readers: Vec<u32>,
     /// It is being unexposed: no further lane is told.
     pub(crate) ends: bool,
     /// Held until no lane reads.
-    pub(crate) _registrations: Vec<Arc<Registration>>,
+    pub(crate) _registrations: Vec<Arc<MemoryRegion>>,
 }
 
 impl Exposure {
@@ -47,7 +47,7 @@ impl Exposures {
 
     /// Notes a reader of `bytes` bytes, and returns the records of the memory; `None` if there is none, or
     /// less.
-    pub(crate) fn read_by(&mut self, key: Key, bytes: u64, reader: u32) -> Option<Vec<Record>> {
+    pub(crate) fn read_by(&mut self, key: Key, bytes: u64, reader: u32) -> Option<Vec<RemoteMemory>> {
         let exposure = self.find(key).filter(|exposure| !exposure.ends && exposure.bytes() >= bytes)?;
         exposure.readers.push(reader);
         Some(exposure.records.clone())
@@ -94,7 +94,7 @@ mod tests {
 
     fn exposure(len: u64) -> Exposure {
         Exposure {
-            records: vec![Record { address: 0, len, key: 0 }],
+            records: vec![RemoteMemory { address: 0, len, key: 0 }],
             readers: Vec::new(),
             ends: false,
             _registrations: Vec::new(),

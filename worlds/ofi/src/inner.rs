@@ -1,7 +1,7 @@
 //! The parts of a lane. All of them belong to the thread that has the turn ([`crate::turn`]): the owner, or
 //! the caretaker.
 use crate::abi::{RECV, SEND};
-use crate::asked::Reading;
+use crate::asked::PeerRead;
 use crate::cpu::Processor;
 use crate::exposure::Exposures;
 use crate::peers::RemoteLane;
@@ -48,7 +48,7 @@ pub(crate) struct Inner {
     pub(crate) outgoing: Slots,
     pub(crate) exposures: RefCell<Exposures>,
     pub(crate) registrations: Registrations,
-    pub(crate) reading: RefCell<Reading>,
+    pub(crate) reading: RefCell<PeerRead>,
     /// Until then the lane makes progress for peers that read from here.
     pub(crate) pushing_until: Cell<Nanos>,
     pub(crate) queue: RefCell<VecDeque<Queued>>,

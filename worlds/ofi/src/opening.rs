@@ -1,7 +1,7 @@
 //! How lanes are made: open them, tell the others their address, and learn the others' addresses.
 use crate::abi::WAIT_FD;
 use crate::cpu::Tended;
-use crate::endpoint::Endpoint;
+use crate::endpoint::ActiveEndpoint;
 use crate::inner::{Inner, LaneSet};
 use crate::lane::Lane;
 use crate::peers::RemoteLane;
@@ -18,7 +18,7 @@ pub struct Opening {
     lane_set: LaneSet,
     key: LaneKey,
     address: Vec<u8>,
-    endpoints: Vec<Endpoint>,
+    endpoints: Vec<ActiveEndpoint>,
     failure_detector: Option<Arc<FailureDetector>>,
 }
 
@@ -50,10 +50,10 @@ impl Opening {
         }
         // Opening one takes tens of milliseconds, in which no wait looks at the failure detector.
         let whole = || vigil.as_ref().map_or(Ok(()), |vigil| vigil.check(&WaitContext::new(OPENING, rank)));
-        let open = |_| whole().and_then(|()| Endpoint::open(Arc::clone(&provider), WAIT_FD));
+        let open = |_| whole().and_then(|()| ActiveEndpoint::open(Arc::clone(&provider), WAIT_FD));
         let endpoints: Vec<_> = (0..lanes).map(open).collect::<Result<_, _>>()?;
         whole()?;
-        let names = endpoints.iter().map(Endpoint::name).collect::<Result<_, _>>()?;
+        let names = endpoints.iter().map(ActiveEndpoint::name).collect::<Result<_, _>>()?;
         let address = EndpointAddress { provider: provider.name().to_owned(), drawn: draw()?, lanes: names }.write();
         let key = LaneKey::new(job);
         Ok(Self {

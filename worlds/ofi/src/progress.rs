@@ -8,8 +8,10 @@ use crate::endpoint::Completion;
 use crate::inner::Inner;
 use crate::peers::Arrived;
 use crate::queued::{POSTED, Payload, Queued};
-use crate::slots::{Slots, Use};
-use crate::wire::{BUFFER, CREDITS, FrameKind, HEAD, INLINE, RECORDS_MAX, Record, SPARE, Tag, TagReading, read_head, write_head};
+use crate::slots::{BufferPurpose, Slots};
+use crate::wire::{
+    BUFFER, CREDITS, FrameKind, HEAD, INLINE, RECORDS_MAX, RemoteMemory, SPARE, Tag, TagReading, read_head, write_head,
+};
 use core::ffi::c_int;
 use foregather_machine::{Cause, Error, Key, Nanos, WaitContext};
 
@@ -28,7 +30,7 @@ const GONE: isize = -(libc::ENOTCONN as isize);
 const QUEUED_MAX: u32 = 2 * (CREDITS + SPARE);
 
 /// The fate of a frame that cannot go now.
-enum Later {
+enum Postponed {
     Queue,
     /// The queue has no room for it, for the time being.
     Full,
@@ -77,17 +79,17 @@ impl Inner {
         // SAFETY: all lent contexts are those of slots.
         let slot = unsafe { Slots::returned(completion.context) };
         match slot.purpose {
-            Use::Receive => {
+            BufferPurpose::Receive => {
                 self.posted.set(self.posted.get() - 1);
                 if completion.error == 0 { self.received(slot.index, completion) } else { self.spoilt(slot.index, completion) }
             }
-            Use::Send => {
+            BufferPurpose::Send => {
                 self.outgoing.give(slot.index);
                 if completion.error != 0 {
                     self.broken(slot.peer as usize);
                 }
             }
-            Use::Read => {
+            BufferPurpose::Read => {
                 self.outgoing.give(slot.index);
                 self.reading.borrow_mut().ended(completion.error != 0);
                 if completion.error != 0 {
@@ -205,7 +207,7 @@ impl Inner {
         let frames = records.len().div_ceil(RECORDS_MAX).max(1);
         for at in 0..frames {
             let part = &records[at * RECORDS_MAX..records.len().min((at + 1) * RECORDS_MAX)];
-            self.enqueue(from, FrameKind::Records, ticket, Record::write_all(part, at + 1 < frames));
+            self.enqueue(from, FrameKind::Records, ticket, RemoteMemory::write_all(part, at + 1 < frames));
         }
     }
 
@@ -312,7 +314,7 @@ impl Inner {
 
     /// A buffer for a frame to that lane. `None`: memory cannot be registered, and the lane has failed.
     pub(crate) fn buffer_for(&self, to: usize) -> Option<u32> {
-        self.outgoing.take(&self.cpu.guard().endpoint, Use::Send, to).unwrap_or_else(|error| {
+        self.outgoing.take(&self.cpu.guard().endpoint, BufferPurpose::Send, to).unwrap_or_else(|error| {
             self.cpu.guard().fail(error);
             None
         })
@@ -347,13 +349,13 @@ impl Inner {
             return Ok(true);
         }
         Ok(match self.room_later(to)? {
-            Later::Queue => {
+            Postponed::Queue => {
                 self.enqueue(to, FrameKind::Frame, head, bytes.to_vec());
                 self.progress();
                 true
             }
-            Later::Nobody => true,
-            Later::Full => false,
+            Postponed::Nobody => true,
+            Postponed::Full => false,
         })
     }
 
@@ -368,35 +370,35 @@ impl Inner {
         }
         let later = self.room_later(to);
         match later {
-            Ok(Later::Queue) => {
+            Ok(Postponed::Queue) => {
                 self.push(Queued { to, kind: FrameKind::Frame, head, body: Payload::Filled(slot, len) });
                 self.progress();
             }
-            Ok(Later::Nobody) => self.outgoing.give(slot),
-            Ok(Later::Full) | Err(_) => filling.set(Some(slot)),
+            Ok(Postponed::Nobody) => self.outgoing.give(slot),
+            Ok(Postponed::Full) | Err(_) => filling.set(Some(slot)),
         }
-        later.map(|later| !matches!(later, Later::Full))
+        later.map(|later| !matches!(later, Postponed::Full))
     }
 
     /// Decides about a frame that cannot go now.
     #[cold]
-    fn room_later(&self, to: usize) -> Result<Later, Error> {
+    fn room_later(&self, to: usize) -> Result<Postponed, Error> {
         let peer = &self.peers[to];
         if peer.backlog.get() >= QUEUED_MAX || peer.broken.get() {
             self.progress();
         }
         if peer.broken.get() && peer.left.get() {
-            return Ok(Later::Nobody);
+            return Ok(Postponed::Nobody);
         }
         self.cpu.guard().trouble(&WaitContext::new("post", self.lane_set.rank).of(self.rank_of(to)))?;
         let full = peer.backlog.get() >= QUEUED_MAX || peer.broken.get();
-        Ok(if full { Later::Full } else { Later::Queue })
+        Ok(if full { Postponed::Full } else { Postponed::Queue })
     }
 
     /// Opens receives until as many stand open as there should be.
     pub(crate) fn restock(&self) {
         while (self.posted.get() as usize) < POSTED {
-            match self.incoming.take(&self.cpu.guard().endpoint, Use::Receive, 0) {
+            match self.incoming.take(&self.cpu.guard().endpoint, BufferPurpose::Receive, 0) {
                 Ok(Some(slot)) => {
                     if !self.open_for_frames(slot) {
                         return self.incoming.give(slot);

@@ -68,7 +68,7 @@ fn providers(api: &Api) -> Vec<String> {
 
 /// # Safety
 /// `info` must be a record of libfabric's.
-unsafe fn name_of(info: Object) -> String {
+unsafe fn name_of(info: Fid) -> String {
     // SAFETY: every record of libfabric's answers has a fabric and its provider's name, a C string.
     unsafe { CStr::from_ptr(pointer(pointer(info, INFO_FABRIC), FABRIC_PROVIDER).cast()).to_string_lossy().into_owned() }
 }
@@ -79,7 +79,7 @@ fn is_here(host: &str) -> bool {
 }
 
 /// The list that answers the hints, or the error number.
-fn ask(api: &Api, hints: Object, host: Option<&CStr>) -> Result<Object, c_int> {
+fn ask(api: &Api, hints: Fid, host: Option<&CStr>) -> Result<Fid, c_int> {
     let (node, flags) = host.map_or((null(), 0), |host| (host.as_ptr(), SOURCE));
     let mut list = null_mut();
     // SAFETY: the node is null or a C string, the hints are null or a record of libfabric's; the answer is
@@ -137,7 +137,7 @@ impl Provider {
     }
 
     /// libfabric's answer, for calls that take it.
-    pub(crate) fn info(&self) -> Object {
+    pub(crate) fn info(&self) -> Fid {
         self.info.as_ptr()
     }
 
@@ -181,9 +181,9 @@ impl Drop for Provider {
 }
 
 /// Takes the record that fits best out of a list, and frees the list.
-fn choose(api: &Api, list: Object, name: &str) -> Option<NonNull<core::ffi::c_void>> {
+fn choose(api: &Api, list: Fid, name: &str) -> Option<NonNull<core::ffi::c_void>> {
     let layered = format!("{name};ofi_rxm");
-    let (mut plain, mut above): (Object, Object) = (null_mut(), null_mut());
+    let (mut plain, mut above): (Fid, Fid) = (null_mut(), null_mut());
     // SAFETY: the list is libfabric's; the record chosen is copied before it is freed.
     unsafe {
         let mut at = list;
@@ -204,7 +204,7 @@ fn choose(api: &Api, list: Object, name: &str) -> Option<NonNull<core::ffi::c_vo
 }
 
 /// The hints for libfabric.
-struct Hints<'a>(Object, &'a Api);
+struct Hints<'a>(Fid, &'a Api);
 
 impl<'a> Hints<'a> {
     fn new(api: &'a Api, name: &CStr, caps: u64) -> Option<Self> {

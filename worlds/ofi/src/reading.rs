@@ -4,14 +4,14 @@
 //! and the exposer would not know when the last reader is done. So a reader asks about a key first: a key
 //! that was unexposed is refused in words, and `unexpose` waits for the readers that were told and have not
 //! reported the end.
-use crate::abi::{EAGAIN, MR_LOCAL, Object};
+use crate::abi::{EAGAIN, Fid, MR_LOCAL};
 use crate::asked::ReadReply;
-use crate::endpoint::Registration;
+use crate::endpoint::MemoryRegion;
 use crate::exposure::Exposure;
 use crate::inner::Inner;
 use crate::registration::record;
-use crate::slots::Use;
-use crate::wire::{FrameKind, Record};
+use crate::slots::BufferPurpose;
+use crate::wire::{FrameKind, RemoteMemory};
 use core::ptr::null_mut;
 use foregather_host::{clock, pause::pause};
 use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, WaitContext};
@@ -43,7 +43,7 @@ struct ReadChunk {
 
 /// Cuts a reading into steps: each from one record, into at most `gather` stretches of at most `longest`
 /// bytes together.
-fn steps(records: &[Record], into: &mut [&mut [u8]], gather: usize, longest: usize) -> Vec<ReadChunk> {
+fn steps(records: &[RemoteMemory], into: &mut [&mut [u8]], gather: usize, longest: usize) -> Vec<ReadChunk> {
     let stretch = |(piece, bytes): (usize, &mut &mut [u8])| MemoryRange { piece, at: bytes.as_mut_ptr(), len: bytes.len() };
     let mut rest = into.iter_mut().enumerate().map(stretch).filter(|stretch| stretch.len > 0).peekable();
     let mut steps = Vec::new();
@@ -157,9 +157,9 @@ impl Inner {
     }
 
     /// Reads all of it. When it returns, however it ends, nothing is written into the pieces any more.
-    fn pull(&self, from: usize, records: &[Record], into: &mut [&mut [u8]], why: &WaitContext) -> Result<(), Error> {
+    fn pull(&self, from: usize, records: &[RemoteMemory], into: &mut [&mut [u8]], why: &WaitContext) -> Result<(), Error> {
         let provider = self.cpu.guard().endpoint.provider();
-        let mut local: Vec<Arc<Registration>> = Vec::new();
+        let mut local: Vec<Arc<MemoryRegion>> = Vec::new();
         if provider.memory_mode() & MR_LOCAL != 0 {
             for piece in into.iter().filter(|piece| !piece.is_empty()) {
                 // SAFETY: the piece is borrowed until this function returns, which drops the registration
@@ -181,7 +181,7 @@ impl Inner {
         for step in steps(records, into, provider.pieces(), provider.message_size().max(1)) {
             let vector: Vec<_> = step.into.iter().map(|to| libc::iovec { iov_base: to.at.cast(), iov_len: to.len }).collect();
             let descriptor = |to: &MemoryRange| local.get(places[to.piece]).map_or(null_mut(), |known| known.descriptor());
-            let mut descriptors: Vec<Object> = step.into.iter().map(descriptor).collect();
+            let mut descriptors: Vec<Fid> = step.into.iter().map(descriptor).collect();
             outcome = self.attend(why, looking, || self.begin_read(from, step.from, &vector, &mut descriptors));
             if outcome.is_err() || self.reading.borrow().failed {
                 break;
@@ -249,8 +249,8 @@ impl Inner {
     }
 
     /// Starts one read. `false`: the network has no room just now.
-    fn begin_read(&self, from: usize, there: (u64, u64), into: &[libc::iovec], descriptors: &mut [Object]) -> bool {
-        let slot = match self.outgoing.take(&self.cpu.guard().endpoint, Use::Read, from) {
+    fn begin_read(&self, from: usize, there: (u64, u64), into: &[libc::iovec], descriptors: &mut [Fid]) -> bool {
+        let slot = match self.outgoing.take(&self.cpu.guard().endpoint, BufferPurpose::Read, from) {
             Ok(Some(slot)) => slot,
             Ok(None) => return false,
             Err(error) => {
@@ -281,17 +281,17 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::asked::Reading;
+    use crate::asked::PeerRead;
 
-    fn records(lens: &[u64]) -> Vec<Record> {
-        lens.iter().enumerate().map(|(at, &len)| Record { address: 1_000 * at as u64, len, key: at as u64 }).collect()
+    fn records(lens: &[u64]) -> Vec<RemoteMemory> {
+        lens.iter().enumerate().map(|(at, &len)| RemoteMemory { address: 1_000 * at as u64, len, key: at as u64 }).collect()
     }
 
     #[test]
     fn a_reading_is_cut_where_either_side_ends_and_at_both_limits() {
         let (mut a, mut b, mut c) = ([0_u8; 5], [0_u8; 0], [0_u8; 9]);
         let mut into: [&mut [u8]; 3] = [&mut a, &mut b, &mut c];
-        let cut = |records: &[Record], into: &mut [&mut [u8]], gather, longest| {
+        let cut = |records: &[RemoteMemory], into: &mut [&mut [u8]], gather, longest| {
             let shape = |step: &ReadChunk| (step.from, step.into.iter().map(|to| (to.piece, to.len)).collect::<Vec<_>>());
             steps(records, into, gather, longest).iter().map(shape).collect::<Vec<_>>()
         };
@@ -312,13 +312,13 @@ mod tests {
 
     #[test]
     fn answers_to_other_questions_change_nothing() {
-        let mut reading = Reading::default();
+        let mut reading = PeerRead::default();
         let ticket = reading.begin(2);
-        let bytes = Record::write_all(&records(&[5]), false);
+        let bytes = RemoteMemory::write_all(&records(&[5]), false);
         assert!(reading.told(1, ticket, &bytes) && reading.told(2, ticket + 1, &bytes) && reading.refused(1, ticket));
         assert_eq!((reading.answer, reading.records.len()), (ReadReply::None, 0));
         assert!(!reading.told(2, ticket, &bytes[1..]));
-        assert!(reading.told(2, ticket, &Record::write_all(&records(&[5]), true)) && reading.answer == ReadReply::None);
+        assert!(reading.told(2, ticket, &RemoteMemory::write_all(&records(&[5]), true)) && reading.answer == ReadReply::None);
         assert!(reading.told(2, ticket, &bytes));
         assert_eq!((reading.answer, reading.records.len()), (ReadReply::Told, 2));
     }

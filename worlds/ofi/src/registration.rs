@@ -6,21 +6,21 @@
 //! lives as long as it is in use, and is found by its range meanwhile. So it can never describe memory that
 //! has gone.
 use crate::abi::{MR_VIRT_ADDR, READ, REMOTE_READ};
-use crate::endpoint::{Endpoint, Registration};
-use crate::wire::Record;
+use crate::endpoint::{ActiveEndpoint, MemoryRegion};
+use crate::wire::RemoteMemory;
 use core::cell::RefCell;
 use foregather_machine::Error;
 use std::sync::{Arc, Weak};
 
-struct Known {
+struct RegisteredRange {
     start: usize,
     len: usize,
-    registration: Weak<Registration>,
+    registration: Weak<MemoryRegion>,
 }
 
 /// The registrations that are in use.
 #[derive(Default)]
-pub(crate) struct Registrations(RefCell<Vec<Known>>);
+pub(crate) struct Registrations(RefCell<Vec<RegisteredRange>>);
 
 impl Registrations {
     /// The registration of exactly that memory: one that is in use, or a new one. A larger one will not do:
@@ -28,7 +28,12 @@ impl Registrations {
     ///
     /// # Safety
     /// The memory must stay where it is until the registration is dropped.
-    pub(crate) unsafe fn lease(&self, endpoint: &Endpoint, memory: *const u8, len: usize) -> Result<Arc<Registration>, Error> {
+    pub(crate) unsafe fn lease(
+        &self,
+        endpoint: &ActiveEndpoint,
+        memory: *const u8,
+        len: usize,
+    ) -> Result<Arc<MemoryRegion>, Error> {
         let mut all = self.0.borrow_mut();
         all.retain(|known| known.registration.strong_count() > 0);
         let same = all.iter().find(|known| known.start == memory as usize && known.len == len);
@@ -38,16 +43,16 @@ impl Registrations {
         // SAFETY: the memory stays in place until the registration is dropped, by this function's `# Safety`
         // section.
         let registration = Arc::new(unsafe { endpoint.register(memory, len, READ | REMOTE_READ)? });
-        all.push(Known { start: memory as usize, len, registration: Arc::downgrade(&registration) });
+        all.push(RegisteredRange { start: memory as usize, len, registration: Arc::downgrade(&registration) });
         Ok(registration)
     }
 }
 
 /// The record by which a peer reads registered memory.
-pub(crate) fn record(endpoint: &Endpoint, registration: &Registration, memory: *const u8, len: usize) -> Record {
+pub(crate) fn record(endpoint: &ActiveEndpoint, registration: &MemoryRegion, memory: *const u8, len: usize) -> RemoteMemory {
     // Some networks address memory as the program does, others from where the registration begins.
     let by_address = endpoint.provider().memory_mode() & MR_VIRT_ADDR != 0;
-    Record { address: if by_address { memory as u64 } else { 0 }, len: len as u64, key: registration.key() }
+    RemoteMemory { address: if by_address { memory as u64 } else { 0 }, len: len as u64, key: registration.key() }
 }
 
 #[cfg(test)]
@@ -58,14 +63,15 @@ mod tests {
 
     #[test]
     fn the_same_memory_is_registered_once_and_no_longer_than_it_is_used() {
-        let endpoint =
-            match Provider::open("tcp", Some("127.0.0.1")).and_then(|provider| Endpoint::open(Arc::new(provider), WAIT_FD)) {
-                Ok(endpoint) => endpoint,
-                Err(why) => {
-                    assert!(std::env::var_os("FOREGATHER_REQUIRE_PARTS").is_none(), "a part is missing: {why}");
-                    return eprintln!("skipped: {why}");
-                }
-            };
+        let endpoint = match Provider::open("tcp", Some("127.0.0.1"))
+            .and_then(|provider| ActiveEndpoint::open(Arc::new(provider), WAIT_FD))
+        {
+            Ok(endpoint) => endpoint,
+            Err(why) => {
+                assert!(std::env::var_os("FOREGATHER_REQUIRE_PARTS").is_none(), "a part is missing: {why}");
+                return eprintln!("skipped: {why}");
+            }
+        };
         let (all, memory) = (Registrations::default(), [0_u8; 100]);
         // SAFETY: the vector outlives its registrations.
         let lease = |len| unsafe { all.lease(&endpoint, memory.as_ptr(), len).unwrap() };

@@ -3,8 +3,8 @@
 //!
 //! They are made by the chunk, when they are needed and not before: the number that each peer may need is
 //! only a bound.
-use crate::abi::{CONTEXT_SIZE, MR_LOCAL, Object};
-use crate::endpoint::{Endpoint, Registration};
+use crate::abi::{CONTEXT_SIZE, Fid, MR_LOCAL};
+use crate::endpoint::{ActiveEndpoint, MemoryRegion};
 use crate::wire::{BUFFER, HEAD};
 use core::cell::{Cell, RefCell};
 use core::ptr::null_mut;
@@ -17,7 +17,7 @@ const CHUNK: usize = 32;
 /// The use of a lent buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Use {
+pub(crate) enum BufferPurpose {
     /// A frame is to come there.
     Receive,
     /// A frame goes from there.
@@ -31,7 +31,7 @@ pub(crate) enum Use {
 pub(crate) struct BufferSlot {
     context: [u8; CONTEXT_SIZE as usize],
     index: u32,
-    purpose: Use,
+    purpose: BufferPurpose,
     peer: u32,
     /// Padding: the bytes behind the head begin at a multiple of eight.
     _align: [u32; 2],
@@ -40,20 +40,20 @@ pub(crate) struct BufferSlot {
 
 /// The data beside a buffer that comes back.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Returned {
+pub(crate) struct ReturnedBuffer {
     pub(crate) index: u32,
-    pub(crate) purpose: Use,
+    pub(crate) purpose: BufferPurpose,
     pub(crate) peer: u32,
 }
 
-struct Chunk {
+struct BufferChunk {
     memory: *mut BufferSlot,
-    registration: Option<Registration>,
+    registration: Option<MemoryRegion>,
 }
 
 /// The buffers for one direction. They may be dropped only when the endpoint is silent.
 pub(crate) struct Slots {
-    chunks: RefCell<Vec<Chunk>>,
+    chunks: RefCell<Vec<BufferChunk>>,
     free: RefCell<Vec<u32>>,
     bound: usize,
     access: u64,
@@ -89,7 +89,7 @@ impl Slots {
     ///
     /// # Errors
     /// If memory cannot be registered.
-    pub(crate) fn take(&self, endpoint: &Endpoint, purpose: Use, peer: usize) -> Result<Option<u32>, Error> {
+    pub(crate) fn take(&self, endpoint: &ActiveEndpoint, purpose: BufferPurpose, peer: usize) -> Result<Option<u32>, Error> {
         if self.free.borrow().is_empty() && !self.grow(endpoint)? {
             return Ok(None);
         }
@@ -111,7 +111,7 @@ impl Slots {
     }
 
     #[cold]
-    fn grow(&self, endpoint: &Endpoint) -> Result<bool, Error> {
+    fn grow(&self, endpoint: &ActiveEndpoint) -> Result<bool, Error> {
         let mut chunks = self.chunks.borrow_mut();
         let first = chunks.len() * CHUNK;
         if first >= self.bound {
@@ -122,7 +122,7 @@ impl Slots {
         if memory.is_null() {
             handle_alloc_error(LAYOUT);
         }
-        chunks.push(Chunk { memory, registration: None });
+        chunks.push(BufferChunk { memory, registration: None });
         if endpoint.provider().memory_mode() & MR_LOCAL != 0 {
             // SAFETY: the chunk stays where it is for as long as its registration.
             let registered = unsafe { endpoint.register(memory.cast(), LAYOUT.size(), self.access) };
@@ -150,30 +150,30 @@ impl Slots {
     }
 
     /// The context to lend to an operation: it leads back to the slot.
-    pub(crate) fn context(&self, index: u32) -> Object {
+    pub(crate) fn context(&self, index: u32) -> Fid {
         self.at(index).cast()
     }
 
     /// The descriptor for operations on the slot.
-    pub(crate) fn descriptor(&self, index: u32) -> Object {
+    pub(crate) fn descriptor(&self, index: u32) -> Fid {
         let chunks = self.chunks.borrow();
-        chunks[index as usize / CHUNK].registration.as_ref().map_or(null_mut(), Registration::descriptor)
+        chunks[index as usize / CHUNK].registration.as_ref().map_or(null_mut(), MemoryRegion::descriptor)
     }
 
     /// The slot of a context.
     ///
     /// # Safety
     /// `context` must be one that [`Slots::context`] gave.
-    pub(crate) unsafe fn returned(context: Object) -> Returned {
+    pub(crate) unsafe fn returned(context: Fid) -> ReturnedBuffer {
         let slot = context.cast::<BufferSlot>();
         // SAFETY: by this function's `# Safety` section the context is a slot's; libfabric writes only the
         // context, which stands before these fields.
-        unsafe { Returned { index: (*slot).index, purpose: (*slot).purpose, peer: (*slot).peer } }
+        unsafe { ReturnedBuffer { index: (*slot).index, purpose: (*slot).purpose, peer: (*slot).peer } }
     }
 }
 
-fn drop_chunk(chunk: Option<Chunk>) {
-    if let Some(Chunk { memory, registration }) = chunk {
+fn drop_chunk(chunk: Option<BufferChunk>) {
+    if let Some(BufferChunk { memory, registration }) = chunk {
         drop(registration);
         // SAFETY: made with this layout, and freed once.
         unsafe { dealloc(memory.cast(), LAYOUT) };

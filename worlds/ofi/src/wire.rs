@@ -141,7 +141,7 @@ impl EndpointAddress {
 
 /// The place of a piece of exposed memory, for its readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct RemoteMemory {
     pub(crate) address: u64,
     pub(crate) len: u64,
     pub(crate) key: u64,
@@ -151,7 +151,7 @@ const RECORD: usize = 24;
 /// Records that fit into a frame, behind the byte that says whether more follow.
 pub(crate) const RECORDS_MAX: usize = (BUFFER - 8) / RECORD;
 
-impl Record {
+impl RemoteMemory {
     pub(crate) fn write_all(records: &[Self], more: bool) -> Vec<u8> {
         let mut bytes = vec![u8::from(more), 0, 0, 0, 0, 0, 0, 0];
         for record in records {
@@ -218,14 +218,14 @@ mod tests {
 
     #[test]
     fn records_are_read_as_they_were_written() {
-        let record = Record { address: u64::MAX, len: 7, key: 1 << 40 };
+        let record = RemoteMemory { address: u64::MAX, len: 7, key: 1 << 40 };
         for more in [false, true] {
-            let bytes = Record::write_all(&[record, record], more);
-            assert_eq!(Record::read_all(&bytes), Some((more, vec![record, record])));
-            assert_eq!(Record::read_all(&bytes[..bytes.len() - 1]), None);
+            let bytes = RemoteMemory::write_all(&[record, record], more);
+            assert_eq!(RemoteMemory::read_all(&bytes), Some((more, vec![record, record])));
+            assert_eq!(RemoteMemory::read_all(&bytes[..bytes.len() - 1]), None);
         }
-        assert_eq!(Record::read_all(&[0; 4]), None);
-        assert_eq!(Record::read_all(&[2, 0, 0, 0, 0, 0, 0, 0]), None);
-        assert!(Record::write_all(&[record; RECORDS_MAX], true).len() <= BUFFER);
+        assert_eq!(RemoteMemory::read_all(&[0; 4]), None);
+        assert_eq!(RemoteMemory::read_all(&[2, 0, 0, 0, 0, 0, 0, 0]), None);
+        assert!(RemoteMemory::write_all(&[record; RECORDS_MAX], true).len() <= BUFFER);
     }
 }

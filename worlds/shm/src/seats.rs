@@ -124,7 +124,7 @@ impl Seats {
     /// running, or another process holds the lock; [`Cause::Unseen`] if this process cannot check that; the
     /// errors of `make`, and then the slot is left.
     pub fn succeed<T>(&self, rank: Rank, lock: &Word, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let _locked = Locked::take(lock)?;
+        let _locked = TakeoverLock::take(lock)?;
         let refused = |why: String| Err(Cause::Refused { why: format!("rank {rank} {why}") }.into());
         match self.state(rank) {
             SeatState::Dead => {}
@@ -171,9 +171,9 @@ impl Seats {
 }
 
 /// The lock of processes that take over slots. If its holder dies, the next process detects that.
-struct Locked<'l>(&'l Word);
+struct TakeoverLock<'l>(&'l Word);
 
-impl<'l> Locked<'l> {
+impl<'l> TakeoverLock<'l> {
     fn take(word: &'l Word) -> Result<Self, Error> {
         let here = ProcessIdentity::own();
         let Err(holder) = word.compare_exchange(0, here.number, Scope::Shared) else { return Ok(Self(word)) };
@@ -187,7 +187,7 @@ impl<'l> Locked<'l> {
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for TakeoverLock<'_> {
     fn drop(&mut self) {
         let _ = self.0.compare_exchange(std::process::id(), 0, Scope::Shared);
     }

@@ -21,7 +21,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use loom::thread;
-use ring::{INLINE, Receiving, Ring, Sending, Slot};
+use ring::{INLINE, Receiving, RingBuffer, Sending, Slot};
 
 struct Channel {
     slots: [Slot; 2],
@@ -34,8 +34,8 @@ impl Channel {
         Arc::new(Self { slots: [slot(), slot()], consumed: AtomicU32::new(0) })
     }
 
-    fn ring(&self) -> Ring<'_> {
-        Ring { slots: &self.slots, consumed: &self.consumed }
+    fn ring(&self) -> RingBuffer<'_> {
+        RingBuffer { slots: &self.slots, consumed: &self.consumed }
     }
 }
 

@@ -95,11 +95,11 @@ pub(super) enum Standing {
 #[serde(untagged, expecting = "expected must be a number, or \"none\" with an expected-reason")]
 enum Expected {
     Number(f64),
-    Word(Nothing),
+    Word(NoneWord),
 }
 
 #[derive(Deserialize)]
-enum Nothing {
+enum NoneWord {
     #[serde(rename = "none")]
     Nothing,
 }

@@ -27,9 +27,9 @@ const HANGS: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(2);
 
 /// All processes of a round: these have a variable that no others have.
-pub(super) struct Marked(String);
+pub(super) struct RoundProcesses(String);
 
-impl Marked {
+impl RoundProcesses {
     pub(super) fn new(seed: u64, number: u64) -> Self {
         Self(format!("KILL_ROUND={}-{seed}-{number}", std::process::id()))
     }
@@ -85,7 +85,7 @@ impl Marked {
 
 /// Runs it, to the end of all its processes. How long each survivor took to name the lost rank, or the job to
 /// end, in milliseconds.
-pub(super) fn see_through(round: &Round, marked: &Marked, options: &KillOptions) -> Result<Vec<u64>, String> {
+pub(super) fn see_through(round: &Round, marked: &RoundProcesses, options: &KillOptions) -> Result<Vec<u64>, String> {
     let mut job = LiveJob::start(round, marked, options)?;
     let came = strike_and_watch(&mut job, round, marked, options);
     let ms = came.map_err(|error| format!("{error}\n{}{}", job.told(), marked.states()))?;
@@ -93,7 +93,12 @@ pub(super) fn see_through(round: &Round, marked: &Marked, options: &KillOptions)
     Ok(ms)
 }
 
-fn strike_and_watch(job: &mut LiveJob, round: &Round, marked: &Marked, options: &KillOptions) -> Result<Vec<u64>, String> {
+fn strike_and_watch(
+    job: &mut LiveJob,
+    round: &Round,
+    marked: &RoundProcesses,
+    options: &KillOptions,
+) -> Result<Vec<u64>, String> {
     if !round.at_start {
         job.wait_for(|lines| lines.iter().filter(|line| line.starts_with("ready ")).count() == round.size as usize)?;
     }
@@ -161,7 +166,7 @@ struct LiveJob {
 }
 
 impl LiveJob {
-    fn start(round: &Round, marked: &Marked, options: &KillOptions) -> Result<Self, String> {
+    fn start(round: &Round, marked: &RoundProcesses, options: &KillOptions) -> Result<Self, String> {
         let mut command = Self::command(round, options);
         command.args(round.wrapper.words()).arg(options.folder.join("examples/survivors")).arg(round.state.to_string());
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FOREGATHER_") && name != "FOREGATHER_MPI") {

@@ -4,7 +4,7 @@
 mod job;
 
 use crate::ChoreError;
-use job::{Marked, see_through};
+use job::{RoundProcesses, see_through};
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ fn rounds(options: &KillOptions) -> Vec<String> {
             threads.spawn(|| {
                 while let Some(&number) = numbers.get(next.fetch_add(1, Relaxed) as usize) {
                     let round = Round::of(options.seed, number);
-                    let marked = Marked::new(options.seed, number);
+                    let marked = RoundProcesses::new(options.seed, number);
                     let mut came = see_through(&round, &marked, options);
                     if let (Err(error), Err(left)) = (&came, marked.nothing_is_left()) {
                         came = Err(format!("{error}; {left}"));

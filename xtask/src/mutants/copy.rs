@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub(super) struct Copy<'a> {
+pub(super) struct TreeCopy<'a> {
     tree: &'a Tree,
     at: PathBuf,
     target: PathBuf,
@@ -25,7 +25,7 @@ struct Verdict {
     verdict: String,
 }
 
-impl<'a> Copy<'a> {
+impl<'a> TreeCopy<'a> {
     pub(super) fn of(tree: &'a Tree, in_place: bool) -> Result<Self> {
         let root = root()?;
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
@@ -105,7 +105,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-impl Drop for Copy<'_> {
+impl Drop for TreeCopy<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.write(None) {
             eprintln!("xtask mutants: a change stays in {}: {error:#}", self.at.display());

@@ -8,7 +8,7 @@ use crate::ChoreError;
 use crate::claims::mutants::{Mutant, Mutants};
 use crate::tree::Tree;
 use anyhow::{Context, Result, anyhow, ensure};
-use copy::{Copy, Verdicts};
+use copy::{TreeCopy, Verdicts};
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs;
@@ -64,7 +64,7 @@ fn answer(ask: &Ask) -> Result<bool> {
     let tree = Tree::of_workspace()?;
     let all = Mutants::of(&tree).map_err(|violation| anyhow!("{violation}"))?;
     let chosen = chosen(&all.iter().collect::<Vec<_>>(), ask)?;
-    let copy = Copy::of(&tree, ask.in_place)?;
+    let copy = TreeCopy::of(&tree, ask.in_place)?;
     copy.build(None)?;
     let mut unchanged = BTreeMap::new();
     for (paper, experiment) in chosen.iter().flat_map(|mutant| experiments(mutant)) {

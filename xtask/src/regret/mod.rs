@@ -121,22 +121,22 @@ const LEAST: f64 = 0.15;
 
 /// What became of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
+enum RowChange {
     Same,
     Better,
     Worse,
 }
 
 /// Both runs.
-struct Held<'a> {
-    rows: Vec<(Mark, &'a Row, &'a Row)>,
+struct RegretComparison<'a> {
+    rows: Vec<(RowChange, &'a Row, &'a Row)>,
     missing: Vec<&'a Row>,
     warnings: Vec<String>,
 }
 
 /// Holds a run against the one before.
-fn hold<'a>(before: &'a Baseline, after: &'a Baseline) -> Held<'a> {
-    let mut held = Held { rows: Vec::new(), missing: Vec::new(), warnings: warnings(before, after) };
+fn hold<'a>(before: &'a Baseline, after: &'a Baseline) -> RegretComparison<'a> {
+    let mut held = RegretComparison { rows: Vec::new(), missing: Vec::new(), warnings: warnings(before, after) };
     for old in &before.rows {
         match after.find(old) {
             Some(new) => held.rows.push((mark(old, new), old, new)),
@@ -146,11 +146,11 @@ fn hold<'a>(before: &'a Baseline, after: &'a Baseline) -> Held<'a> {
     held
 }
 
-fn mark(old: &Row, new: &Row) -> Mark {
+fn mark(old: &Row, new: &Row) -> RowChange {
     match (is_lower(new, old), is_lower(old, new)) {
-        (true, _) => Mark::Worse,
-        (_, true) => Mark::Better,
-        _ => Mark::Same,
+        (true, _) => RowChange::Worse,
+        (_, true) => RowChange::Better,
+        _ => RowChange::Same,
     }
 }
 
@@ -176,7 +176,7 @@ fn warnings(before: &Baseline, after: &Baseline) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
-impl Held<'_> {
+impl RegretComparison<'_> {
     /// How many rows both have.
     pub(super) fn common(&self) -> usize {
         self.rows.len()
@@ -184,13 +184,13 @@ impl Held<'_> {
 
     /// Returns whether any row became worse.
     pub(super) fn is_worse(&self) -> bool {
-        self.rows.iter().any(|(mark, ..)| *mark == Mark::Worse)
+        self.rows.iter().any(|(mark, ..)| *mark == RowChange::Worse)
     }
 
     /// The rows that changed, those that are missing, and every waiter over the rows that both have.
     pub(super) fn to_text(&self) -> String {
         let mut lines = self.warnings.clone();
-        for (wanted, word) in [(Mark::Worse, "worse"), (Mark::Better, "better")] {
+        for (wanted, word) in [(RowChange::Worse, "worse"), (RowChange::Better, "better")] {
             lines.extend(self.rows.iter().filter(|(mark, ..)| *mark == wanted).map(|(_, old, new)| changed(word, old, new)));
         }
         lines.extend(self.missing.iter().map(|row| format!("missing  {}, {}", row.waiter, row.row)));
@@ -279,7 +279,7 @@ mod tests {
         let after = of(&[("a", [0.5, 0.6, 0.7]), ("b", [0.8, 0.9, 1.0]), ("d", [0.9, 0.93, 0.99]), ("e", [0.1, 0.1, 0.1])]);
         let held = hold(&before, &after);
         let marks: Vec<_> = held.rows.iter().map(|(mark, old, _)| (*mark, old.row.as_str())).collect();
-        assert_eq!(marks, [(Mark::Worse, "a"), (Mark::Better, "b"), (Mark::Same, "d")]);
+        assert_eq!(marks, [(RowChange::Worse, "a"), (RowChange::Better, "b"), (RowChange::Same, "d")]);
         assert!(held.is_worse() && held.common() == 3);
         let text = held.to_text();
         for line in [

@@ -34,7 +34,7 @@ enum Wing {
 }
 use Wing::{Bench, Conformance, Core, Garden, Lab, Peers, Roof, Sim, Swarm, System, World};
 
-struct Room {
+struct HouseRoom {
     directory: &'static str,
     package: &'static str,
     wing: Wing,
@@ -42,11 +42,11 @@ struct Room {
     floor: u8,
 }
 
-const fn room(directory: &'static str, package: &'static str, wing: Wing, floor: u8) -> Room {
-    Room { directory, package, wing, floor }
+const fn room(directory: &'static str, package: &'static str, wing: Wing, floor: u8) -> HouseRoom {
+    HouseRoom { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 37] = [
+const ROOMS: [HouseRoom; 37] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -87,7 +87,7 @@ const ROOMS: [Room; 37] = [
 ];
 const HOST: &str = "foregather-host";
 
-impl Room {
+impl HouseRoom {
     fn may_use(&self, other: &Self) -> bool {
         match (self.wing, other.wing) {
             (Core, Core) | (World, World) | (System, System) | (Lab, Lab) => other.floor < self.floor,
@@ -104,7 +104,7 @@ impl Room {
     }
 }
 
-fn room_of(package: &str) -> Option<&'static Room> {
+fn room_of(package: &str) -> Option<&'static HouseRoom> {
     ROOMS.iter().find(|room| room.package == package)
 }
 
@@ -113,7 +113,7 @@ const NO_MACHINE: &str = "#![cfg_attr(not(test), deny(clippy::disallowed_methods
 
 /// Every manifest of a package against the table.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let without_machine = |room: &&Room| matches!(room.wing, Core | Sim | System | Conformance);
+    let without_machine = |room: &&HouseRoom| matches!(room.wing, Core | Sim | System | Conformance);
     let roots = ROOMS.iter().filter(without_machine).map(|room| format!("{}/src/lib.rs", room.directory));
     let open = roots.filter(|root| tree.text(root).is_some_and(|text| !text.contains(NO_MACHINE)));
     let mut violations: Vec<_> =

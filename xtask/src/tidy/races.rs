@@ -45,7 +45,7 @@ pub(super) fn check(tree: &Tree, sources: &[Source<'_>]) -> Vec<Violation> {
     for (point, &(path, line)) in points.iter().filter(|(point, _)| !races.contains_key(*point)) {
         violations.push(Violation::new(path, line, RULE, format!("`{point}` is no race of a README: name it there")));
     }
-    let rows = Rows::of(tree, &mut violations);
+    let rows = RaceTable::of(tree, &mut violations);
     violations.extend(rows.check(sources, &races.keys().cloned().collect(), &points.keys().cloned().collect()));
     let proven = rows.proven();
     for (race, &(path, line)) in races.iter().filter(|(race, _)| !proven.contains(race.as_str())) {
@@ -195,14 +195,14 @@ struct ReachedRow {
 
 /// All rows, with the texts that they stand in.
 #[derive(Default)]
-pub(super) struct Rows<'a> {
+pub(super) struct RaceTable<'a> {
     models: ModelRows,
     reached: ReachedRows,
     models_text: &'a str,
     reached_text: &'a str,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RaceTable<'a> {
     /// Those of the tree; a file that is not there has none.
     pub(super) fn of(tree: &'a Tree, violations: &mut Vec<Violation>) -> Self {
         let (models_text, reached_text) = (tree.text(MODELS).unwrap_or_default(), tree.text(REACHED).unwrap_or_default());

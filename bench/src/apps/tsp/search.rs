@@ -57,7 +57,7 @@ pub(super) trait Shortest {
 }
 
 /// The settings of a search.
-pub(super) struct Search {
+pub(super) struct SearchSettings {
     /// With tolls.
     pub(super) cities: Cities,
     /// The part of the tolls that every tour pays.
@@ -66,7 +66,7 @@ pub(super) struct Search {
     pub(super) tree: u32,
 }
 
-impl Search {
+impl SearchSettings {
     /// A tour's length without tolls.
     pub(super) fn length(&self, with_tolls: u32) -> u32 {
         (with_tolls - self.tolls) / PARTS

@@ -12,7 +12,7 @@ use foregather_sim::smp::{MachineSpec, Smp, SmpCpu};
 use foregather_wait::Policy;
 use std::cell::RefCell;
 
-pub(super) type Cpu<'s> = SmpCpu<'s, Heap>;
+pub(super) type SwarmCpu<'s> = SmpCpu<'s, Heap>;
 
 /// The drawn run.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ async fn bare<E: foregather_machine::Endpoint>(plan: &Plan, endpoint: E, board: 
     Ok(())
 }
 
-async fn member<'s>(plan: &Plan, group: &Group<Cpu<'s>>, board: &RefCell<Board>, cpu: Cpu<'s>) -> Result<(), String> {
+async fn member<'s>(plan: &Plan, group: &Group<SwarmCpu<'s>>, board: &RefCell<Board>, cpu: SwarmCpu<'s>) -> Result<(), String> {
     let rank = cpu.number();
     let mut draw = Draw::for_thread(plan.seed, rank);
     if draw.one_in(4) {
@@ -168,7 +168,7 @@ async fn member<'s>(plan: &Plan, group: &Group<Cpu<'s>>, board: &RefCell<Board>,
 async fn meet(
     plan: &Plan,
     draw: &mut Draw,
-    member: &mut BarrierMember<Cpu<'_>>,
+    member: &mut BarrierMember<SwarmCpu<'_>>,
     board: &RefCell<Board>,
     episode: u32,
 ) -> Result<(), Error> {

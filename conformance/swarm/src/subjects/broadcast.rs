@@ -1,6 +1,6 @@
 //! Broadcasts: one writer and some readers at either pace; waits that are bounded, messages that are given
 //! up, readers that leave, an end that fails.
-use super::barrier::{Cpu, outcome};
+use super::barrier::{SwarmCpu, outcome};
 use super::report::{Bad, RunReport, must, verdict};
 use super::tamper::TamperedBytes;
 use crate::blame::fair;
@@ -41,7 +41,7 @@ struct Board {
     at_fault: Vec<Rank>,
 }
 
-type Shared<'s> = Broadcast<Cpu<'s>, TamperedBytes>;
+type TamperedBroadcast<'s> = Broadcast<SwarmCpu<'s>, TamperedBytes>;
 
 fn plan(draw: &mut Draw, planted: Option<Plant>) -> Plan {
     let machine = worlds::machine(draw);
@@ -70,7 +70,7 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let plan = plan(draw, planted);
     let drawn = format!("{plan:?}");
     let bytes = SharedBytes::own(plan.ring);
-    let broadcast = match Shared::new(plan.readers, TamperedBytes::new(bytes.clone(), planted), plan.pace) {
+    let broadcast = match TamperedBroadcast::new(plan.readers, TamperedBytes::new(bytes.clone(), planted), plan.pace) {
         Ok(broadcast) => broadcast,
         Err(error) => return RunReport { trace: 0, end: Err(format!("a broadcast was refused: {error}")), drawn },
     };
@@ -121,7 +121,7 @@ fn message(plan: &Plan, draw: &mut Draw, number: u32) -> Vec<u8> {
     bytes
 }
 
-async fn write(plan: &Plan, board: &RefCell<Board>, mut writer: BroadcastWriter<Cpu<'_>, TamperedBytes>) -> Result<(), Bad> {
+async fn write(plan: &Plan, board: &RefCell<Board>, mut writer: BroadcastWriter<SwarmCpu<'_>, TamperedBytes>) -> Result<(), Bad> {
     let mut draw = Draw::for_thread(plan.seed, WRITER);
     for number in 0..plan.messages {
         writer.delay(draw.span(us(100))).await;
@@ -148,7 +148,7 @@ async fn write(plan: &Plan, board: &RefCell<Board>, mut writer: BroadcastWriter<
 async fn send(
     plan: &Plan,
     draw: &mut Draw,
-    writer: &mut BroadcastWriter<Cpu<'_>, TamperedBytes>,
+    writer: &mut BroadcastWriter<SwarmCpu<'_>, TamperedBytes>,
     message: &[u8],
 ) -> Result<(), Error> {
     let (one, two) = message.split_at(draw.below(message.len() as u64 + 1) as usize);
@@ -167,7 +167,7 @@ async fn read(
     plan: &Plan,
     board: &RefCell<Board>,
     bytes: &SharedBytes,
-    mut reader: BroadcastReader<Cpu<'_>, TamperedBytes>,
+    mut reader: BroadcastReader<SwarmCpu<'_>, TamperedBytes>,
 ) -> Result<(), Bad> {
     let rank = reader.rank();
     let mut draw = Draw::for_thread(plan.seed, rank);
@@ -213,7 +213,7 @@ async fn receive(
     plan: &Plan,
     draw: &mut Draw,
     bytes: &SharedBytes,
-    reader: &mut BroadcastReader<Cpu<'_>, TamperedBytes>,
+    reader: &mut BroadcastReader<SwarmCpu<'_>, TamperedBytes>,
 ) -> Result<Vec<u8>, Error> {
     let deadline = if plan.bounded && draw.one_in(2) { reader.now() + draw.span(us(300)) } else { Nanos::MAX };
     let passes_first = plan.planted == Some(Plant::PassedFirst);

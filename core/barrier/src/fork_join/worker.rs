@@ -15,11 +15,11 @@ pub struct Worker<C: Cpu> {
     end: End<C>,
     /// The last region that this worker has seen.
     seen: Cell<u32>,
-    state: Cell<State>,
+    state: Cell<WorkerState>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum WorkerState {
     /// Waits for the next fork.
     Between,
     /// Dismissed; waits to be recalled.
@@ -35,8 +35,8 @@ enum State {
 impl<C: Cpu> Worker<C> {
     pub(super) fn new(end: End<C>) -> Self {
         let (seen, state) = match end.load(end.team.taken(end.rank)) {
-            AWAY => (0, State::Away),
-            taken => (taken, State::Between),
+            AWAY => (0, WorkerState::Away),
+            taken => (taken, WorkerState::Between),
         };
         Self { end, seen: Cell::new(seen), state: Cell::new(state) }
     }
@@ -83,7 +83,7 @@ impl<C: Cpu> Worker<C> {
         work: &'a W,
     ) -> impl Future<Output = Result<Option<u32>, Error>> + 'a {
         let this = &*self;
-        let met = (this.state.get() != State::Inside).then(|| this.look(deadline, work.patience(), work));
+        let met = (this.state.get() != WorkerState::Inside).then(|| this.look(deadline, work.patience(), work));
         async move {
             let Some(mut met) = met else {
                 return Err(out_of_turn("a worker's wait", "`done` for the region before"));
@@ -110,8 +110,8 @@ impl<C: Cpu> Worker<C> {
                     }
                     Found::Nothing => patience = next_patience(patience, work),
                 }
-                if matches!(this.state.get(), State::Inside | State::Over) {
-                    return Ok((this.state.get() == State::Inside).then(|| this.seen.get()));
+                if matches!(this.state.get(), WorkerState::Inside | WorkerState::Over) {
+                    return Ok((this.state.get() == WorkerState::Inside).then(|| this.seen.get()));
                 }
                 met = this.look(deadline, patience, work);
             }
@@ -129,22 +129,22 @@ impl<C: Cpu> Worker<C> {
         work: &'a W,
     ) -> Result<FoundOf<C, W, u32>, impl Future<Output = Result<FoundOf<C, W, u32>, Error>>> {
         let (end, state, seen) = (&self.end, self.state.get(), self.seen.get());
-        let on = if state == State::Away { end.team.taken(end.rank) } else { end.team.epoch() };
+        let on = if state == WorkerState::Away { end.team.taken(end.rank) } else { end.team.epoch() };
         let come = move || {
-            let value = if state == State::Away { end.load(on) } else { end.epoch() };
+            let value = if state == WorkerState::Away { end.load(on) } else { end.epoch() };
             let new = match state {
-                State::Away => value != AWAY,
-                State::Early => value == seen,
-                State::Over => true,
-                State::Between | State::Inside => value != seen,
+                WorkerState::Away => value != AWAY,
+                WorkerState::Early => value == seen,
+                WorkerState::Over => true,
+                WorkerState::Between | WorkerState::Inside => value != seen,
             };
             if new {
                 return Some(Found::Event(value));
             }
-            if state == State::Between { end.look_for_work(work, seen, patience) } else { None }
+            if state == WorkerState::Between { end.look_for_work(work, seen, patience) } else { None }
         };
         let why = move || {
-            let patience = if state == State::Between { patience } else { Nanos::MAX };
+            let patience = if state == WorkerState::Between { patience } else { Nanos::MAX };
             (end.context(end.until(deadline, patience, seen)).of(LEADER), WaitFor::Leader(end.present(), LEADER))
         };
         match end.wait(on, end.account().sample(), why, come) {
@@ -165,34 +165,34 @@ impl<C: Cpu> Worker<C> {
     #[inline]
     fn come(&self, value: u32) {
         let (end, state) = (&self.end, self.state.get());
-        if state == State::Away {
+        if state == WorkerState::Away {
             // That region is joined, and the next one may already be forked.
             self.seen.set(value);
-            return self.state.set(State::Between);
+            return self.state.set(WorkerState::Between);
         }
         if end.load(end.team.ended()) != 0 {
             if self.seen.get() == 0 {
                 reached("barrier:T2");
             }
-            return self.state.set(State::Over);
+            return self.state.set(WorkerState::Over);
         }
-        if state == State::Early {
-            return self.state.set(State::Inside);
+        if state == WorkerState::Early {
+            return self.state.set(WorkerState::Inside);
         }
         self.seen.set(value);
         let taken = end.team.taken(end.rank);
         self.state.set(if end.cpu.compare_exchange(taken, before(value), value).is_err() {
             if end.load(taken) == AWAY {
                 reached("barrier:T9");
-                State::Away
+                WorkerState::Away
             } else {
                 reached("barrier:T6");
-                State::Between
+                WorkerState::Between
             }
         } else if end.epoch() == value {
-            State::Inside
+            WorkerState::Inside
         } else {
-            State::Early
+            WorkerState::Early
         });
     }
 
@@ -229,10 +229,10 @@ impl<C: Cpu> Worker<C> {
     /// [`Cause::Setting`] if this worker is not in a region.
     #[inline]
     pub fn done(&mut self) -> Result<(), Error> {
-        if self.state.get() != State::Inside {
+        if self.state.get() != WorkerState::Inside {
             return Err(out_of_turn("a worker's `done`", "a wait that has given a region"));
         }
-        self.state.set(State::Between);
+        self.state.set(WorkerState::Between);
         self.end.publish_cpu();
         self.end.done(self.end.rank, self.seen.get());
         Ok(())
@@ -266,7 +266,7 @@ impl<C: Cpu> Worker<C> {
 
 impl<C: Cpu> Drop for Worker<C> {
     fn drop(&mut self) {
-        if self.state.get() != State::Over {
+        if self.state.get() != WorkerState::Over {
             self.end.poison(self.end.rank, Gone::Left);
         }
     }

@@ -53,7 +53,7 @@ impl RecordView {
 }
 
 /// What a look at the next record has found.
-enum Look {
+enum NextRecord {
     Record(Header),
     /// The writer has written over it.
     Overwritten,
@@ -107,12 +107,12 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         let mut overtaken = 0_u32;
         loop {
             let record = match self.next(deadline).await? {
-                Look::Record(header) if !self.belongs(&header)? => {
+                NextRecord::Record(header) if !self.belongs(&header)? => {
                     self.go_on(&header)?;
                     continue;
                 }
-                Look::Record(header) => Some(header),
-                Look::Overwritten => None,
+                NextRecord::Record(header) => Some(header),
+                NextRecord::Overwritten => None,
             };
             if let Some(header) = record
                 && self.take(&header, into)?
@@ -143,10 +143,10 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         }
         let header = loop {
             match self.next(deadline).await? {
-                Look::Record(header) if self.belongs(&header)? => break header,
+                NextRecord::Record(header) if self.belongs(&header)? => break header,
                 // The rest of a message that was given up.
-                Look::Record(header) => self.go_on(&header)?,
-                Look::Overwritten => return Err(self.garbled("no record where one begins")),
+                NextRecord::Record(header) => self.go_on(&header)?,
+                NextRecord::Overwritten => return Err(self.garbled("no record where one begins")),
             }
         };
         let at = self.end.shared.cycle.offset(self.position) + HEADER;
@@ -247,18 +247,18 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     }
 
     /// Waits for the next record that is no padding.
-    async fn next(&mut self, deadline: Nanos) -> Result<Look, Error> {
+    async fn next(&mut self, deadline: Nanos) -> Result<NextRecord, Error> {
         loop {
             self.wait(deadline).await?;
             let shared = &*self.end.shared;
             let header = Header::load(&shared.bytes, shared.cycle.offset(self.position));
             if !self.is_intact() {
-                return Ok(Look::Overwritten);
+                return Ok(NextRecord::Overwritten);
             }
             match header.filter(|header| self.fits(header)) {
                 Some(header) if header.kind == RecordKind::Padding => self.go_on(&header)?,
-                Some(header) => return Ok(Look::Record(header)),
-                None if shared.pace == Pace::Writer => return Ok(Look::Overwritten),
+                Some(header) => return Ok(NextRecord::Record(header)),
+                None if shared.pace == Pace::Writer => return Ok(NextRecord::Overwritten),
                 None => return Err(self.garbled("no record where one begins")),
             }
         }

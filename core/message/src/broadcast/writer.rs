@@ -70,7 +70,7 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
             return Err(Cause::Length { what: "a message at the writer's own pace", bytes: total, room: kept }.into());
         }
         let most = most(self.cycle().room);
-        let mut parts = Parts { rest: parts, into: 0 };
+        let mut parts = RemainingParts { rest: parts, into: 0 };
         parts.skip(self.begun.min(total));
         loop {
             let bytes = (total - self.begun.min(total)).min(most);
@@ -260,13 +260,13 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
 }
 
 /// The rest of a message that comes in parts.
-struct Parts<'p> {
+struct RemainingParts<'p> {
     rest: &'p [&'p [u8]],
     /// Bytes of the first part that lie behind.
     into: usize,
 }
 
-impl Parts<'_> {
+impl RemainingParts<'_> {
     /// The bytes of this part that are left.
     fn part(&mut self) -> &[u8] {
         while self.rest[0].len() == self.into {

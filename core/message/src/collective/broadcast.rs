@@ -1,7 +1,7 @@
 //! One member's bytes for all members.
 use super::all_gather::around;
 use super::{Tag, TaggedPort, known};
-use crate::tree::Place;
+use crate::tree::TreePosition;
 use core::ops::Range;
 use foregather_machine::{Error, Port, Rank};
 
@@ -22,7 +22,7 @@ const MANY: u32 = 8;
 pub async fn broadcast<P: Port>(port: &P, root: Rank, bytes: &mut [u8]) -> Result<(), Error> {
     known(port, root)?;
     let link = TaggedPort::new(port, Tag::Broadcast);
-    let place = Place::rooted(port, root);
+    let place = TreePosition::rooted(port, root);
     if port.size() >= MANY && bytes.len() >= BROADCAST_LONG {
         deal(&link, place, bytes).await?;
         let total = bytes.len();
@@ -38,7 +38,7 @@ pub async fn broadcast<P: Port>(port: &P, root: Rank, bytes: &mut [u8]) -> Resul
 }
 
 /// Each member gets the parts of its own subtree and hands them down: in the end each has its own part.
-async fn deal<P: Port>(link: &TaggedPort<'_, P>, place: Place, bytes: &mut [u8]) -> Result<(), Error> {
+async fn deal<P: Port>(link: &TaggedPort<'_, P>, place: TreePosition, bytes: &mut [u8]) -> Result<(), Error> {
     let (total, size) = (bytes.len(), link.size());
     if let Some(parent) = place.parent() {
         link.take(parent, &mut bytes[part(place.subtree(), total, size)]).await?;

@@ -1,6 +1,6 @@
 //! The blocks of all members, for one member.
 use super::{Tag, TaggedPort, blocks, known, room_for};
-use crate::tree::Place;
+use crate::tree::TreePosition;
 use foregather_machine::{Error, Port, Rank};
 
 /// Brings the block of every member, all of one length, to `root`, into the front of `into` in the order of
@@ -16,7 +16,7 @@ use foregather_machine::{Error, Port, Rank};
 /// errors.
 pub async fn gather<P: Port>(port: &P, root: Rank, mine: &[u8], into: &mut [u8]) -> Result<(), Error> {
     known(port, root)?;
-    let (link, place, block) = (TaggedPort::new(port, Tag::Gather), Place::rooted(port, root), mine.len());
+    let (link, place, block) = (TaggedPort::new(port, Tag::Gather), TreePosition::rooted(port, root), mine.len());
     let Some(parent) = place.parent() else {
         let into = room_for(into, port.size(), block)?;
         collect(&link, place, mine, into).await?;
@@ -29,7 +29,7 @@ pub async fn gather<P: Port>(port: &P, root: Rank, mine: &[u8], into: &mut [u8])
 }
 
 /// Our own block and those of the subtrees below, in the order of the tree.
-async fn collect<P: Port>(link: &TaggedPort<'_, P>, place: Place, mine: &[u8], into: &mut [u8]) -> Result<(), Error> {
+async fn collect<P: Port>(link: &TaggedPort<'_, P>, place: TreePosition, mine: &[u8], into: &mut [u8]) -> Result<(), Error> {
     into[..mine.len()].copy_from_slice(mine);
     let start = place.relative();
     for (child, dimension) in place.children().rev() {

@@ -1,7 +1,7 @@
 //! The connections with all peers: frames and credits both ways, frames that wait for room, and why a
 //! connection has ended.
 use super::frame::FrameKind;
-use super::settings::Rules;
+use super::settings::CheckedSettings;
 use crate::link::{Link, Lost};
 use core::cell::Cell;
 use foregather_machine::{Address, Cause, Error, Exposures, Fabric, Rank, reached};
@@ -56,7 +56,7 @@ pub(super) struct Connections<F: Fabric> {
     pub(super) fabric: Exposures<F>,
     pub(super) here: Address,
     pub(super) size: u32,
-    pub(super) rules: Rules,
+    pub(super) rules: CheckedSettings,
     peers: Box<[Connection]>,
     /// A frame could not be sent for want of room.
     backlog: Cell<bool>,
@@ -69,7 +69,7 @@ pub(super) struct Connections<F: Fabric> {
 }
 
 impl<F: Fabric> Connections<F> {
-    pub(super) fn new(fabric: F, rules: Rules) -> Self {
+    pub(super) fn new(fabric: F, rules: CheckedSettings) -> Self {
         let (here, size) = (fabric.here(), fabric.size());
         Self {
             here,

@@ -28,12 +28,12 @@ fn take(from: &Cell<u32>) -> Option<()> {
 
 /// A packet while it is lent. If it is dropped unfetched, the connection is given up, and the peer is
 /// notified before the memory is released.
-struct Lending<'m, F: Fabric> {
+struct LentPacket<'m, F: Fabric> {
     messenger: &'m Messenger<F>,
     to: Rank,
 }
 
-impl<'m, F: Fabric> Lending<'m, F> {
+impl<'m, F: Fabric> LentPacket<'m, F> {
     fn new(messenger: &'m Messenger<F>, to: Rank) -> Self {
         messenger.rendezvous.set_lent(to, true);
         messenger.exposed.add();
@@ -41,7 +41,7 @@ impl<'m, F: Fabric> Lending<'m, F> {
     }
 }
 
-impl<F: Fabric> Drop for Lending<'_, F> {
+impl<F: Fabric> Drop for LentPacket<'_, F> {
     fn drop(&mut self) {
         if self.messenger.rendezvous.set_lent(self.to, false) {
             self.messenger.connections.give_up(self.to);
@@ -67,7 +67,7 @@ impl<F: Fabric> Messenger<F> {
         exposing(self.fabric(), async move |exposing: &Exposing<'_, 'm, F>| {
             let key = exposing.expose(&[bytes])?;
             // Declared after the key, so that it is dropped before the memory goes.
-            let lending = Lending::new(self, to);
+            let lending = LentPacket::new(self, to);
             self.send(to, FrameKind::Lent, 0, &Loan { tag, key, bytes: bytes.len() }.write()).await?;
             let out = meanwhile().await?;
             let fetched = || (!self.rendezvous.is_lent(to)).then_some(Ok(()));

@@ -45,7 +45,7 @@ impl Default for Settings {
 
 /// Settings that were checked against a fabric.
 #[derive(Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct CheckedSettings {
     /// Credits of a connection.
     pub(super) terms: Terms,
     /// The longest frame without a static buffer, the size of such a buffer, and the most pieces of an offer.
@@ -63,7 +63,7 @@ pub(super) struct Rules {
 }
 
 impl Settings {
-    pub(super) fn rules(&self, limits: &Limits, tolls: impl FnOnce() -> FabricCosts) -> Result<Rules, Error> {
+    pub(super) fn rules(&self, limits: &Limits, tolls: impl FnOnce() -> FabricCosts) -> Result<CheckedSettings, Error> {
         let full = self.credits.unwrap_or_else(|| limits.credits.min(255));
         if full == 0 || full > limits.credits || full > 255 {
             let needs = "at least 1, and no more than the fabric has buffers, or 255";
@@ -89,7 +89,7 @@ impl Settings {
         let lends = left > 0;
         // One of the answers is among the spare frames that every messenger needs.
         let open = 1 + left - u32::from(lends);
-        Ok(Rules {
+        Ok(CheckedSettings {
             terms: Terms { full, alert },
             inline: limits.inline.min(STAGE),
             buffer: limits.buffer,

@@ -1,8 +1,8 @@
 //! The LAPACK factorisations that a team computes together. LAPACK's other routines call them by their
 //! symbols, so no other routine is needed here.
-use crate::argument::{Argument, Fortran, Int, Ints, Nothing, OptionArg, ReturnKind};
+use crate::argument::{ArgumentKind, Fortran, Int, Ints, Nothing, OptionArg, ReturnKind};
 use crate::export::routines;
-use crate::{lapack, site::Site, trace};
+use crate::{lapack, site::CallSite, trace};
 use foregather_blas as blas;
 use foregather_blas::{Uplo, c32, c64};
 

@@ -1,7 +1,7 @@
 //! Level 1: vectors.
-use crate::argument::{Argument, By, C, Fortran, Index, Int, Nothing, ReturnKind};
+use crate::argument::{ArgumentKind, By, C, Fortran, Index, Int, Nothing, ReturnKind};
 use crate::export::routines;
-use crate::{level1, site::Site, trace};
+use crate::{level1, site::CallSite, trace};
 use foregather_blas as blas;
 use foregather_blas::{c32, c64};
 

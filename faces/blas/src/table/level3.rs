@@ -1,7 +1,7 @@
 //! Level 3: matrices.
-use crate::argument::{Argument, By, C, Fortran, Int, Letter, Nothing, OptionArg, ReturnKind};
+use crate::argument::{ArgumentKind, By, C, Fortran, Int, Letter, Nothing, OptionArg, ReturnKind};
 use crate::export::routines;
-use crate::{level3, site::Site, trace};
+use crate::{level3, site::CallSite, trace};
 use foregather_blas as blas;
 use foregather_blas::{Diag, Side, Trans, Uplo, c32, c64};
 

@@ -18,7 +18,7 @@ use foregather::engine::host::forks;
 use primitive::PLACES;
 use slot::{Inside, Slot};
 use std::time::Instant;
-use table::{CHUNKS, Table};
+use table::{CHUNKS, HandleTable};
 
 /// What a handle may stand for.
 pub(crate) trait Thing: Any + Send + Sync {
@@ -66,7 +66,8 @@ impl Content {
 
 /// A thread that is about to leave a thing that is destroyed has this long.
 const PATIENCE: Duration = Duration::from_millis(10);
-static TABLE: Table<Content> = Table { chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS], next: AtomicUsize::new(0) };
+static TABLE: HandleTable<Content> =
+    HandleTable { chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS], next: AtomicUsize::new(0) };
 
 /// Keeps a thing. Returns its handle.
 pub(crate) fn insert<T: Thing>(thing: T) -> Result<Handle, Refusal> {

@@ -5,7 +5,7 @@ use core::ptr;
 
 pub(crate) const CHUNKS: usize = 18;
 
-pub(crate) struct Table<T> {
+pub(crate) struct HandleTable<T> {
     pub(crate) chunks: [AtomicPtr<Slot<T>>; CHUNKS],
     /// Where the search for a free slot begins.
     pub(crate) next: AtomicUsize,
@@ -20,7 +20,7 @@ pub(crate) fn chunk_of(index: usize) -> (usize, usize) {
     (chunk, index - FIRST * ((1 << chunk) - 1))
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     pub(crate) fn get(&self, index: usize) -> Option<&Slot<T>> {
         let (chunk, at) = chunk_of(index);
         let first = self.chunks.get(chunk)?.load(Acquire);

@@ -4,20 +4,20 @@ use super::reductions::share;
 use crate::export::{ExportedSymbol, entries, jump};
 use core::ffi::{c_long, c_uint, c_ulonglong, c_void};
 use core::sync::atomic::AtomicPtr;
-use foregather_openmp::{IterationSpace, Kind, doacross};
+use foregather_openmp::{IterationSpace, ScheduleKind, doacross};
 
 /// A number in one of a loop's dimensions.
-trait Count: Bound + Copy {
+trait LoopNumber: Bound + Copy {
     fn to64(self) -> u64;
 }
 
-impl Count for c_long {
+impl LoopNumber for c_long {
     fn to64(self) -> u64 {
         self as u64
     }
 }
 
-impl Count for c_ulonglong {
+impl LoopNumber for c_ulonglong {
     fn to64(self) -> u64 {
         self
     }
@@ -27,7 +27,7 @@ impl Count for c_ulonglong {
 ///
 /// # Safety
 /// `numbers` has `count` of them.
-unsafe fn read<T: Count>(numbers: *const T, count: usize) -> Vec<u64> {
+unsafe fn read<T: LoopNumber>(numbers: *const T, count: usize) -> Vec<u64> {
     // SAFETY: by this function's contract.
     (0..count).map(|at| unsafe { numbers.add(at).read() }.to64()).collect()
 }
@@ -37,10 +37,10 @@ unsafe fn read<T: Count>(numbers: *const T, count: usize) -> Vec<u64> {
 ///
 /// # Safety
 /// There are `dimensions` counts, and `from` and `to` are null or variables of the calling thread.
-unsafe fn begin<T: Count>(
+unsafe fn begin<T: LoopNumber>(
     dimensions: c_uint,
     counts: *const T,
-    kind: Option<Kind>,
+    kind: Option<ScheduleKind>,
     chunk: u64,
     (reductions, memory): (*mut usize, *mut *mut c_void),
     from: *mut T,
@@ -64,7 +64,7 @@ macro_rules! begins {
     ($number:ty, $node:literal, by the runtime: $runtime:ident; $($named:ident $kind:ident;)*) => { entries! { $node {
         $( fn $named(dimensions: c_uint, counts: *const $number, chunk: $number, from: *mut $number, to: *mut $number) -> bool {
             // SAFETY: the compiler passes the counts, and two variables of the calling thread.
-            unsafe { begin(dimensions, counts, Some(Kind::$kind), chunk.to64(), NOTHING, from, to) }
+            unsafe { begin(dimensions, counts, Some(ScheduleKind::$kind), chunk.to64(), NOTHING, from, to) }
         } )*
         fn $runtime(dimensions: c_uint, counts: *const $number, from: *mut $number, to: *mut $number) -> bool {
             // SAFETY: the compiler passes the counts, and two variables of the calling thread.

@@ -6,19 +6,19 @@ use super::reductions::share;
 use crate::export::entries;
 use core::ffi::{c_long, c_uint, c_ulonglong, c_void};
 use foregather_openmp::worksharing::{self, AtEnd};
-use foregather_openmp::{IterationSpace, Kind, Schedule, icvs};
+use foregather_openmp::{IterationSpace, Schedule, ScheduleKind, icvs};
 
 /// A loop over signed numbers, whose schedule the program names or leaves to the runtime.
-pub(super) fn signed(kind: Option<Kind>, chunk: c_long, start: c_long, end: c_long, step: c_long) -> IterationSpace {
+pub(super) fn signed(kind: Option<ScheduleKind>, chunk: c_long, start: c_long, end: c_long, step: c_long) -> IterationSpace {
     IterationSpace::signed(schedule(kind, chunk.max(0) as u64), start, end, step)
 }
 
 /// A loop over unsigned numbers, up or down.
-fn unsigned(kind: Option<Kind>, chunk: u64, up: bool, start: u64, end: u64, step: u64) -> IterationSpace {
+fn unsigned(kind: Option<ScheduleKind>, chunk: u64, up: bool, start: u64, end: u64, step: u64) -> IterationSpace {
     IterationSpace::unsigned(schedule(kind, chunk), up, start, end, step)
 }
 
-pub(super) fn schedule(kind: Option<Kind>, chunk: u64) -> Schedule {
+pub(super) fn schedule(kind: Option<ScheduleKind>, chunk: u64) -> Schedule {
     kind.map_or_else(|| icvs().schedule, |kind| Schedule::new(kind, chunk))
 }
 
@@ -70,7 +70,7 @@ macro_rules! loops {
     (signed: $($node:literal { $($start:ident $next:ident $kind:ident $ordered:literal;)* })*) => { entries! { $($node { $(
         fn $start(start: c_long, end: c_long, step: c_long, chunk: c_long, from: *mut c_long, to: *mut c_long) -> bool {
             // SAFETY: the compiler passes two variables of the calling thread.
-            unsafe { begin(signed(Some(Kind::$kind), chunk, start, end, step).ordered($ordered), from, to) }
+            unsafe { begin(signed(Some(ScheduleKind::$kind), chunk, start, end, step).ordered($ordered), from, to) }
         }
         fn $next(from: *mut c_long, to: *mut c_long) -> bool {
             // SAFETY: the compiler passes two variables of the calling thread.
@@ -93,7 +93,7 @@ macro_rules! loops {
             from: *mut c_ulonglong, to: *mut c_ulonglong,
         ) -> bool {
             // SAFETY: the compiler passes two variables of the calling thread.
-            unsafe { begin(unsigned(Some(Kind::$kind), chunk, up, start, end, step).ordered($ordered), from, to) }
+            unsafe { begin(unsigned(Some(ScheduleKind::$kind), chunk, up, start, end, step).ordered($ordered), from, to) }
         }
         fn $next(from: *mut c_ulonglong, to: *mut c_ulonglong) -> bool {
             // SAFETY: the compiler passes two variables of the calling thread.
@@ -184,8 +184,8 @@ pub(super) mod unsigned_by_the_runtime {
 }
 
 /// The schedule that a program names by its number; the monotonic bit asks for what is done anyway.
-pub(super) fn numbered(schedule: c_long) -> Option<Kind> {
-    [None, Some(Kind::Static), Some(Kind::Dynamic), Some(Kind::Guided), Some(Kind::Auto)]
+pub(super) fn numbered(schedule: c_long) -> Option<ScheduleKind> {
+    [None, Some(ScheduleKind::Static), Some(ScheduleKind::Dynamic), Some(ScheduleKind::Guided), Some(ScheduleKind::Auto)]
         .get((schedule & 0x7fff_ffff) as usize)
         .copied()
         .unwrap_or(None)

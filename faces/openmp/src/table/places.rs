@@ -2,7 +2,7 @@
 use super::queries::int;
 use crate::export::entries;
 use core::ffi::{CStr, c_char, c_int};
-use foregather_openmp::{Shown, affinity_format, icvs, partition, place, settings};
+use foregather_openmp::{DisplayEnv, affinity_format, icvs, partition, place, settings};
 use std::io::Write;
 
 entries! {
@@ -143,7 +143,7 @@ fn show(format: &[u8]) {
 
 /// Shows the settings on standard error.
 fn show_settings(all: bool) {
-    eprint!("{}", settings().text(if all { Shown::All } else { Shown::Standard }));
+    eprint!("{}", settings().text(if all { DisplayEnv::All } else { DisplayEnv::Standard }));
 }
 
 pub(super) mod shown {

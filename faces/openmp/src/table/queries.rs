@@ -5,7 +5,7 @@ use crate::other;
 use crate::other::{other, other_at_first};
 use core::ffi::c_int;
 use foregather_host::clock;
-use foregather_openmp::{Kind, MOST_LEVELS, Schedule, ancestor, change, icvs, pause, settings, task, tasking};
+use foregather_openmp::{MOST_LEVELS, Schedule, ScheduleKind, ancestor, change, icvs, pause, settings, task, tasking};
 
 /// A count as programs take it.
 pub(super) fn int(count: u32) -> c_int {
@@ -41,13 +41,13 @@ fn set_nested(nested: bool) {
 const MONOTONIC: u32 = 1 << 31;
 
 fn set_schedule(kind: c_int, chunk: i64) {
-    let kinds = [Kind::Static, Kind::Dynamic, Kind::Guided, Kind::Auto];
+    let kinds = [ScheduleKind::Static, ScheduleKind::Dynamic, ScheduleKind::Guided, ScheduleKind::Auto];
     let number = (kind as u32 & !MONOTONIC) as usize;
     let Some(&kind_named) = number.checked_sub(1).and_then(|at| kinds.get(at)) else { return };
     let chunk = match kind_named {
-        Kind::Static => chunk.max(0) as u64,
-        Kind::Dynamic | Kind::Guided => chunk.max(1) as u64,
-        Kind::Auto => 0,
+        ScheduleKind::Static => chunk.max(0) as u64,
+        ScheduleKind::Dynamic | ScheduleKind::Guided => chunk.max(1) as u64,
+        ScheduleKind::Auto => 0,
     };
     let monotonic = kind as u32 & MONOTONIC != 0;
     change(|icvs| icvs.schedule = Schedule { kind: kind_named, chunk, monotonic });
@@ -56,10 +56,10 @@ fn set_schedule(kind: c_int, chunk: i64) {
 fn schedule() -> (c_int, c_int) {
     let Schedule { kind, chunk, monotonic } = icvs().schedule;
     let number = match kind {
-        Kind::Static => 1,
-        Kind::Dynamic => 2,
-        Kind::Guided => 3,
-        Kind::Auto => 4,
+        ScheduleKind::Static => 1,
+        ScheduleKind::Dynamic => 2,
+        ScheduleKind::Guided => 3,
+        ScheduleKind::Auto => 4,
     };
     let kind = if monotonic { number | MONOTONIC } else { number };
     (kind as c_int, c_int::try_from(chunk).unwrap_or(c_int::MAX))

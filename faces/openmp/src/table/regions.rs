@@ -3,7 +3,7 @@ use super::loops::signed;
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use foregather_openmp::worksharing::{self, AtEnd, Cancels};
-use foregather_openmp::{Bind, IterationSpace, Kind, Opening, close, open, parallel};
+use foregather_openmp::{IterationSpace, ProcBind, RegionSpec, ScheduleKind, close, open, parallel};
 
 /// The body of a region, as the compiler has taken it out of its function.
 pub(super) type Body = unsafe extern "C" fn(*mut c_void);
@@ -32,10 +32,10 @@ pub(super) fn call(body: Body, data: *mut c_void) {
 }
 
 /// What the compiler asks of a region.
-pub(super) fn opening(threads: c_uint, flags: c_uint, space: Option<IterationSpace>) -> Opening {
+pub(super) fn opening(threads: c_uint, flags: c_uint, space: Option<IterationSpace>) -> RegionSpec {
     /// The bits of the policy by which members go to places.
     const BIND: c_uint = 7;
-    Opening { threads, space, bind: Bind::numbered(flags & BIND) }
+    RegionSpec { threads, space, bind: ProcBind::numbered(flags & BIND) }
 }
 
 fn region(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint, space: Option<IterationSpace>) {
@@ -70,7 +70,7 @@ macro_rules! region_loops {
         fn $name(
             body: Body, data: *mut c_void, threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long,
         ) {
-            open_region(body, data, threads, Some(signed(Some(Kind::$kind), chunk, start, end, step)));
+            open_region(body, data, threads, Some(signed(Some(ScheduleKind::$kind), chunk, start, end, step)));
         }
     )* })* } };
     (named: $($node:literal { $($name:ident $kind:ident;)* })*) => { entries! { $($node { $(
@@ -78,7 +78,7 @@ macro_rules! region_loops {
             body: Body, data: *mut c_void, threads: c_uint,
             start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint,
         ) {
-            region(body, data, threads, flags, Some(signed(Some(Kind::$kind), chunk, start, end, step)));
+            region(body, data, threads, flags, Some(signed(Some(ScheduleKind::$kind), chunk, start, end, step)));
         }
     )* })* } };
     (by the runtime: $($node:literal { $($name:ident;)* })*) => { entries! { $($node { $(

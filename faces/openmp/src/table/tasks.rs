@@ -3,10 +3,10 @@ use super::reductions::{described, register, share};
 use super::regions::{Body, Outlined, opening};
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_ulonglong, c_void};
-use foregather_openmp::tasking::{self, Event, TaskDispatch, TaskKind, TaskNow, TaskSpec};
+use foregather_openmp::tasking::{self, CompletionEvent, TaskDispatch, TaskKind, TaskNow, TaskSpec};
 use foregather_openmp::worksharing::{self, AtEnd};
 use foregather_openmp::{IterationSpace, parallel, task};
-use foregather_task::{Access, Depend, GroupOf, Traits};
+use foregather_task::{Depend, DependenceType, GroupOf, Traits};
 use std::sync::OnceLock;
 
 /// Copies a task's data to where they stay, if they are more than bytes.
@@ -31,7 +31,7 @@ const SMALL: usize = 8;
 
 /// A task's body with its data, as the compiler passes them.
 #[derive(Clone, Copy)]
-struct Passed {
+struct PassedTask {
     body: Body,
     data: *mut c_void,
     copier: Option<Copier>,
@@ -39,7 +39,7 @@ struct Passed {
     align: usize,
 }
 
-impl Passed {
+impl PassedTask {
     /// What the compiler says of the task. What a copier has built the task's body destroys.
     fn spec<'a>(&self, deferred: bool, flags: u32, priority: c_int, depends: &'a [Depend]) -> TaskSpec<'a> {
         let kind = TaskKind { is_final: flags & flags::FINAL != 0, is_needed: self.copier.is_some() };
@@ -71,7 +71,7 @@ impl Passed {
     }
 
     /// A task that is done when and where a member finds it. `fill` completes its data.
-    fn later(&self, fill: impl FnOnce(*mut c_void)) -> tasking::Body {
+    fn later(&self, fill: impl FnOnce(*mut c_void)) -> tasking::TaskBody {
         let Self { body, data, copier, bytes, align } = *self;
         let mut words = [0_u64; SMALL];
         if copier.is_none() && bytes <= size_of_val(&words) && align <= align_of::<u64>() {
@@ -122,9 +122,9 @@ unsafe fn object(object: *const c_void) -> Depend {
     // SAFETY: by this function's contract.
     let [address, kind] = unsafe { *object.cast::<[usize; 2]>() };
     let access = match kind {
-        1 => Access::In,
-        5 => Access::InOutSet,
-        _ => Access::Out,
+        1 => DependenceType::In,
+        5 => DependenceType::InOutSet,
+        _ => DependenceType::Out,
     };
     Depend { address, access }
 }
@@ -155,8 +155,8 @@ pub(super) unsafe fn uses(list: *const *const c_void) -> Vec<Depend> {
     let one = |number: usize| {
         let at = first + number;
         match number {
-            _ if number < written + exclusive => Depend { address: word(at), access: Access::Out },
-            _ if number < written + exclusive + read => Depend { address: word(at), access: Access::In },
+            _ if number < written + exclusive => Depend { address: word(at), access: DependenceType::Out },
+            _ if number < written + exclusive + read => Depend { address: word(at), access: DependenceType::In },
             // SAFETY: by this function's contract the rest are addresses of objects.
             _ => unsafe { object(*list.add(at)) },
         }
@@ -188,7 +188,7 @@ fn chunks(count: u64, flags: u32, asked: u64) -> (u64, u64, u64) {
 ///
 /// # Safety
 /// `passed` is what the compiler passes for such a loop, and so are the other arguments.
-unsafe fn task_loop(passed: Passed, flags: u32, asked: u64, priority: c_int, iterations: Iterations) {
+unsafe fn task_loop(passed: PassedTask, flags: u32, asked: u64, priority: c_int, iterations: Iterations) {
     let Iterations { first, step, count } = iterations;
     let groups = flags & flags::NO_GROUP == 0;
     if groups {
@@ -251,14 +251,14 @@ entries! {
             body: Body, data: *mut c_void, copier: Option<Copier>, bytes: c_long, align: c_long,
             deferred: bool, flags: c_uint, depend: *const *const c_void, priority: c_int, detach: *mut *const c_void,
         ) {
-            let passed = Passed { body, data, copier, bytes: bytes.max(0) as usize, align: align.max(1) as usize };
+            let passed = PassedTask { body, data, copier, bytes: bytes.max(0) as usize, align: align.max(1) as usize };
             // SAFETY: the compiler passes a list with that bit.
             let depends = if flags & flags::DEPEND != 0 { unsafe { uses(depend) } } else { Vec::new() };
             // Compilers before GCC 6 pass no priority.
             let priority = if flags & flags::PRIORITY != 0 { priority } else { 0 };
             let spec = passed.spec(deferred, flags, priority, &depends);
             // The data of a detached task begin with its event, which the program is told, too.
-            let tell = |event: Event, data: *mut c_void| {
+            let tell = |event: CompletionEvent, data: *mut c_void| {
                 let event = Box::into_raw(Box::new(event)).cast_const().cast::<c_void>();
                 // SAFETY: the compiler passes a word for the event of such a task, and data that begin with
                 // it.
@@ -303,7 +303,7 @@ entries! {
             body: Body, data: *mut c_void, copier: Option<Copier>, bytes: c_long, align: c_long,
             flags: c_uint, asked: c_ulong, priority: c_int, start: c_long, end: c_long, step: c_long,
         ) {
-            let passed = Passed { body, data, copier, bytes: bytes.max(0) as usize, align: align.max(1) as usize };
+            let passed = PassedTask { body, data, copier, bytes: bytes.max(0) as usize, align: align.max(1) as usize };
             let distance = if step > 0 { i128::from(end) - i128::from(start) } else { i128::from(start) - i128::from(end) };
             let count = (distance.max(0) as u128).div_ceil(step.unsigned_abs().max(1).into()) as u64;
             // SAFETY: the compiler passes such a loop.
@@ -313,7 +313,7 @@ entries! {
             body: Body, data: *mut c_void, copier: Option<Copier>, bytes: c_long, align: c_long,
             flags: c_uint, asked: c_ulong, priority: c_int, start: c_ulonglong, end: c_ulonglong, step: c_ulonglong,
         ) {
-            let passed = Passed { body, data, copier, bytes: bytes.max(0) as usize, align: align.max(1) as usize };
+            let passed = PassedTask { body, data, copier, bytes: bytes.max(0) as usize, align: align.max(1) as usize };
             let (distance, stride) = if flags & flags::UP != 0 { (end.saturating_sub(start), step) } else { (start.saturating_sub(end), step.wrapping_neg()) };
             let count = distance.div_ceil(stride.max(1));
             // SAFETY: the compiler passes such a loop.
@@ -393,6 +393,6 @@ entries! {
 /// Fulfils an event that a program was told.
 fn fulfil(event: usize) {
     // SAFETY: by the standard a program fulfils an event once: this takes what `GOMP_task` has given away.
-    let event = unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut::<Event>(event)) };
+    let event = unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut::<CompletionEvent>(event)) };
     event.fulfil();
 }

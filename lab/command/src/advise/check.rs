@@ -1,14 +1,14 @@
 //! `advise --check`: the program as it is and with the first two fixes, in random order.
 use super::predicted::{self, PredictedVariant};
-use super::{Advice, print, text};
+use super::{JudgedObservation, print, text};
 use crate::cli::{Advise, Cli, Format};
 use crate::repeated::{ProgramRun, Repetition, Sameness, sameness, times_ms};
 use anyhow::{Result, bail};
 use foregather_host::interrupt;
 use foregather_machine::{Nanos, shown};
 use foregather_results::number::digits;
-use foregather_results::progress::Progress;
-use foregather_results::{Distribution, Level, Run, Speedup};
+use foregather_results::progress::ProgressMeter;
+use foregather_results::{Distribution, Run, Speedup, TrustLevel};
 use foregather_watch::Rounding;
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, stdin};
@@ -71,7 +71,7 @@ fn repetitions(runs: u32, cures: usize) -> u32 {
 ///
 /// # Errors
 /// If it cannot be started again.
-pub(super) fn run(cli: &Cli, options: &Advise, advice: &Advice) -> Result<Vec<CheckedCure>> {
+pub(super) fn run(cli: &Cli, options: &Advise, advice: &JudgedObservation) -> Result<Vec<CheckedCure>> {
     let line = |text: &str| {
         if cli.format != Format::Json {
             print(text);
@@ -95,7 +95,7 @@ pub(super) fn run(cli: &Cli, options: &Advise, advice: &Advice) -> Result<Vec<Ch
     let here = std::env::current_dir()?;
     let copied = options.check.in_copy.then_some(here.as_path());
     let repetition = Repetition { rounds: options.check.runs, limit, results: &options.check.result, copied };
-    let mut progress = Progress::new("check", repetitions(options.check.runs, cures.len()) as usize, cli.quiet);
+    let mut progress = ProgressMeter::new("check", repetitions(options.check.runs, cures.len()) as usize, cli.quiet);
     let meter = Run::begin("advise", None);
     let step = |variant| progress.step(if variant == 0 { "as it is" } else { "with a cure" });
     let runs = repetition.run(variants.len(), &|variant| shell(variants[variant]), step)?;
@@ -112,11 +112,11 @@ pub(super) fn run(cli: &Cli, options: &Advise, advice: &Advice) -> Result<Vec<Ch
 }
 
 /// A command that starts the program otherwise.
-type Cure = (String, Rounding);
+type CureCommand = (String, Rounding);
 
 /// The commands of the first cures, each once: those that are predicted to be best come first.
-pub(super) fn cures(advice: &Advice) -> Vec<Cure> {
-    let mut found: Vec<Cure> = Vec::new();
+pub(super) fn cures(advice: &JudgedObservation) -> Vec<CureCommand> {
+    let mut found: Vec<CureCommand> = Vec::new();
     let program = advice.seen.command.as_deref().unwrap_or_default();
     // Some commands are about other programs.
     let predicted =
@@ -132,13 +132,13 @@ pub(super) fn cures(advice: &Advice) -> Vec<Cure> {
 
 /// The program on this project's OpenMP runtime, if that is installed and the program has the one that it
 /// replaces.
-fn own_runtime(advice: &Advice) -> Option<String> {
+fn own_runtime(advice: &JudgedObservation) -> Option<String> {
     let exec = predicted::own_runtime().filter(|_| advice.seen.uses("libgomp"))?;
     advice.seen.command.as_ref().map(|program| format!("{exec} {program}"))
 }
 
 /// Says what would run and for how long, and returns whether that is allowed.
-fn agreed(options: &Advise, cures: &[Cure], once: Nanos) -> bool {
+fn agreed(options: &Advise, cures: &[CureCommand], once: Nanos) -> bool {
     if options.check.repeatable {
         return true;
     }
@@ -160,7 +160,12 @@ fn shell(line: &str) -> Command {
 }
 
 /// What became of the program with a cure; the first run of each kind warmed up.
-fn judge((command, rounding): Cure, without: &[ProgramRun], with: &[ProgramRun], noise: Level) -> Option<CheckedCure> {
+fn judge(
+    (command, rounding): CureCommand,
+    without: &[ProgramRun],
+    with: &[ProgramRun],
+    noise: TrustLevel,
+) -> Option<CheckedCure> {
     let (plain, cured) = (without.get(1..)?, with.get(1..)?);
     let speedup = |of: fn(&ProgramRun) -> Nanos| Speedup::of_pairs(times_ms(plain, of).into_iter().zip(times_ms(cured, of)));
     let (time, cpu) = (speedup(|run| run.wall)?, speedup(|run| run.cpu)?);
@@ -189,7 +194,7 @@ fn judge((command, rounding): Cure, without: &[ProgramRun], with: &[ProgramRun],
 
 impl CheckedCure {
     /// Compares it with its prediction, and keeps how far they differ.
-    fn compared(self, advice: &Advice) -> Self {
+    fn compared(self, advice: &JudgedObservation) -> Self {
         let Some(variant) = advice.predictions.of(&self.command) else { return self };
         predicted::keep(variant, self.measured_s);
         let has_held = (variant.least_s..=variant.most_s).contains(&self.measured_s);
@@ -243,13 +248,14 @@ mod tests {
     #[test]
     fn the_first_runs_are_left_out_and_another_output_is_said() {
         let (plain, cured) = (runs(&[900, 20, 22, 21], b"1"), runs(&[1, 10, 11, 10], b"1"));
-        let cure = judge(("OMP_NUM_THREADS=1 ./sum".to_owned(), Rounding::MayChange), &plain, &cured, Level::Quiet).unwrap();
+        let cure = judge(("OMP_NUM_THREADS=1 ./sum".to_owned(), Rounding::MayChange), &plain, &cured, TrustLevel::Quiet).unwrap();
         assert_eq!((cure.pairs, cure.conclusion.as_str(), cure.does_the_same), (3, "faster", true));
         assert!((cure.cpu_share - 0.49).abs() < 0.02, "{}", cure.cpu_share);
         let shown = lines(&[cure], "./sum");
         assert!(shown.starts_with("CHECK  OMP_NUM_THREADS=1 (may change rounding)\n       2.03 times as fast ("), "{shown}");
-        let other = judge(("X".to_owned(), Rounding::SameBits), &plain, &runs(&[1, 10, 11, 10], b"2"), Level::Quiet).unwrap();
+        let other =
+            judge(("X".to_owned(), Rounding::SameBits), &plain, &runs(&[1, 10, 11, 10], b"2"), TrustLevel::Quiet).unwrap();
         assert_eq!((other.does_the_same, other.sameness.as_str()), (false, "what it prints differs with the cure"));
-        assert!(judge(("X".to_owned(), Rounding::SameBits), &plain[..1], &cured, Level::Quiet).is_none(), "no pair");
+        assert!(judge(("X".to_owned(), Rounding::SameBits), &plain[..1], &cured, TrustLevel::Quiet).is_none(), "no pair");
     }
 }

@@ -1,5 +1,5 @@
 //! The advice as JSON: `lab/results/schema/advice.schema.json` describes it.
-use super::Advice;
+use super::JudgedObservation;
 use super::check::{self, CheckedCure};
 use super::predicted::Predictions;
 use foregather_machine::Nanos;
@@ -149,7 +149,7 @@ pub(super) fn runtime_accounts(lines: &str) -> Vec<RuntimeAccount> {
     lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-pub(super) fn of<'a>(advice: &'a Advice, checked: &'a [CheckedCure]) -> AdviceDocument<'a> {
+pub(super) fn of<'a>(advice: &'a JudgedObservation, checked: &'a [CheckedCure]) -> AdviceDocument<'a> {
     let seen = &advice.seen;
     let spent = seen.spent();
     let program = seen.programs.first();

@@ -47,7 +47,7 @@ const ACCOUNTS: &str = "FOREGATHER_STATS";
 const LIBRARY: &str = "libforegather_watch.so";
 
 /// What is printed: an observation, judged.
-pub(super) struct Advice {
+pub(super) struct JudgedObservation {
     pub(super) seen: Observation,
     pub(super) causes: Vec<NamedCause>,
     /// What this project's runtime counted, a process each.
@@ -59,7 +59,7 @@ pub(super) struct Advice {
     predictions: Predictions,
 }
 
-impl Advice {
+impl JudgedObservation {
     /// Judges what was seen, and predicts what cures would do if there is something to mend.
     fn new(
         options: &Advise,
@@ -155,7 +155,7 @@ fn attach(cli: &Cli, options: &Advise, process: u32) -> Result<()> {
 
 /// A program that was watched.
 struct WatchedProgram {
-    advice: Advice,
+    advice: JudgedObservation,
     child: Child,
     /// How it exited; `None` if it still runs.
     ended: Option<ExitStatus>,
@@ -293,7 +293,7 @@ fn command_line(program: &[OsString]) -> String {
     program.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn judged(options: &Advise, watcher: Watcher, runtime: Vec<RuntimeAccount>) -> Advice {
+fn judged(options: &Advise, watcher: Watcher, runtime: Vec<RuntimeAccount>) -> JudgedObservation {
     let sampling = watcher.sampling_state();
     let (mut seen, mut not_seen) = watcher.finish();
     if let Some(path) = &options.python_lines {
@@ -310,11 +310,11 @@ fn judged(options: &Advise, watcher: Watcher, runtime: Vec<RuntimeAccount>) -> A
     if without > 0 {
         not_seen.push(format!("what {without} threads did: the page of records has no more room"));
     }
-    Advice::new(options, seen, runtime, not_seen, None)
+    JudgedObservation::new(options, seen, runtime, not_seen, None)
 }
 
 /// Prints the screen, unless JSON is wanted.
-fn show(cli: &Cli, options: &Advise, advice: &Advice) {
+fn show(cli: &Cli, options: &Advise, advice: &JudgedObservation) {
     if cli.format != Format::Json {
         print(&text::screen(advice));
         if options.predict || options.on.is_some() || options.quota.is_some() {
@@ -324,7 +324,7 @@ fn show(cli: &Cli, options: &Advise, advice: &Advice) {
 }
 
 /// Writes the document and the recording to where they are wanted.
-fn write(cli: &Cli, options: &Advise, advice: &Advice, checked: &[CheckedCure]) -> Result<()> {
+fn write(cli: &Cli, options: &Advise, advice: &JudgedObservation, checked: &[CheckedCure]) -> Result<()> {
     let document = serde_json::to_string_pretty(&document::of(advice, checked))? + "\n";
     if let Some(path) = &options.save {
         recorded::save(path, advice, options.with_arguments)?;

@@ -1,5 +1,5 @@
 //! `advise --save` and `--from`: what was seen, in a file, to be judged elsewhere.
-use super::Advice;
+use super::JudgedObservation;
 use super::document::RuntimeAccount;
 use super::predicted::SeenMachine;
 use crate::cli::Advise;
@@ -33,7 +33,7 @@ struct Recording {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub(super) fn save(path: &Path, advice: &Advice, with_arguments: bool) -> Result<()> {
+pub(super) fn save(path: &Path, advice: &JudgedObservation, with_arguments: bool) -> Result<()> {
     let mut seen = advice.seen.clone();
     if !with_arguments {
         seen.command = seen.command.as_deref().map(without_arguments);
@@ -62,7 +62,7 @@ fn without_arguments(command: &str) -> String {
 ///
 /// # Errors
 /// If it is no recording of this version, or a damaged one: what is wrong, and where.
-pub(super) fn load(path: &Path, options: &Advise) -> Result<Advice> {
+pub(super) fn load(path: &Path, options: &Advise) -> Result<JudgedObservation> {
     let place = path.to_string_lossy();
     let place = shown(&place);
     let text = regular::read_text(path, MOST_BYTES).with_context(|| format!("cannot read {place}"))?;
@@ -79,7 +79,7 @@ pub(super) fn load(path: &Path, options: &Advise) -> Result<Advice> {
     let seen = Observation::from_json(&seen).map_err(|why| anyhow::anyhow!("{place} is damaged: {why}"))?;
     ensure!(not_seen.len() <= 100, "{place} is damaged: it has too many notes");
     ensure!(machine.is_none_or(|machine| machine.is_possible()), "{place} is damaged: there is no such machine");
-    Ok(Advice::new(options, seen, runtime, not_seen, machine))
+    Ok(JudgedObservation::new(options, seen, runtime, not_seen, machine))
 }
 
 #[cfg(test)]

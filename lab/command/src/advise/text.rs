@@ -1,7 +1,7 @@
 //! The screen: at most 24 lines of 80 columns.
 use super::document::RuntimeAccount;
 use super::predicted::PredictedVariant;
-use super::{Advice, paste};
+use super::{JudgedObservation, paste};
 use foregather_machine::{Nanos, shown};
 use foregather_results::number::digits;
 use foregather_results::table::{ResultTable, wrapped_within};
@@ -16,7 +16,7 @@ const BAR: f64 = 26.0;
 const LEAST: f64 = 0.005;
 const INDENT: usize = 7;
 
-pub(super) fn screen(advice: &Advice) -> String {
+pub(super) fn screen(advice: &JudgedObservation) -> String {
     let mut lines = vec![headline(advice)];
     lines.extend(bars(advice));
     lines.extend(of_runtime(advice));
@@ -44,7 +44,7 @@ pub(super) fn screen(advice: &Advice) -> String {
     lines.join("\n") + "\n"
 }
 
-fn headline(advice: &Advice) -> String {
+fn headline(advice: &JudgedObservation) -> String {
     let seen = &advice.seen;
     let name = seen.programs.first().map_or("the program", |program| program.name.as_str());
     let processors = seen.allowed().len();
@@ -60,7 +60,7 @@ fn headline(advice: &Advice) -> String {
     line.chars().take(COLUMNS).collect()
 }
 
-fn bars(advice: &Advice) -> Vec<String> {
+fn bars(advice: &JudgedObservation) -> Vec<String> {
     let seen = &advice.seen;
     let spent = seen.spent();
     let total = spent.total();
@@ -98,14 +98,14 @@ fn bars(advice: &Advice) -> Vec<String> {
 }
 
 /// What this project's runtime counted, if the program used it.
-fn of_runtime(advice: &Advice) -> Option<String> {
+fn of_runtime(advice: &JudgedObservation) -> Option<String> {
     let regions: u64 = advice.runtime.iter().map(|account| account.regions).sum();
     let longest = advice.runtime.iter().map(RuntimeAccount::longest).max()?;
     Some(format!("  Foregather's runtime: {regions} regions, longest wait {longest}"))
 }
 
 /// The sentence for a program that is well.
-fn nothing(advice: &Advice) -> String {
+fn nothing(advice: &JudgedObservation) -> String {
     let spent = advice.seen.spent();
     if advice.seen.ledger.threads.is_empty() {
         return "unknown".to_owned();
@@ -119,13 +119,13 @@ fn nothing(advice: &Advice) -> String {
 }
 
 /// The line of Python that opens the regions, or takes the time.
-fn python(advice: &Advice) -> Vec<String> {
+fn python(advice: &JudgedObservation) -> Vec<String> {
     let line = advice.seen.python.as_ref().and_then(PythonLines::costly);
     line.map(|line| wrapped("PYTHON", &line)).unwrap_or_default()
 }
 
 /// The program's own function that takes the time, unless the cause names it.
-fn code(advice: &Advice) -> Vec<String> {
+fn code(advice: &JudgedObservation) -> Vec<String> {
     let Some((function, share)) = advice.seen.samples.as_ref().and_then(SampleTally::hottest) else { return Vec::new() };
     let label = function.label();
     if advice.causes.first().is_some_and(|cause| cause.verdict.contains(&label)) {
@@ -135,7 +135,7 @@ fn code(advice: &Advice) -> Vec<String> {
 }
 
 /// The best two ways that are predicted, else the command by rule.
-fn cure(advice: &Advice, cause: &NamedCause) -> Vec<String> {
+fn cure(advice: &JudgedObservation, cause: &NamedCause) -> Vec<String> {
     let best = advice.predictions.advice();
     if !best.is_empty() {
         let heads = ["CURE", "or"];
@@ -162,7 +162,7 @@ fn cure(advice: &Advice, cause: &NamedCause) -> Vec<String> {
 }
 
 /// A way to start the program, with its prediction.
-fn predicted(advice: &Advice, cause: &NamedCause, variant: &PredictedVariant, head: &str) -> Vec<String> {
+fn predicted(advice: &JudgedObservation, cause: &NamedCause, variant: &PredictedVariant, head: &str) -> Vec<String> {
     let Some(command) = &variant.command else { return Vec::new() };
     let is_rule = cause.remedy.command.as_ref() == Some(command);
     let step = if is_rule { format!("{}; ", cause.remedy.step) } else { String::new() };
@@ -181,7 +181,7 @@ pub(super) fn range(variant: &PredictedVariant) -> String {
 }
 
 /// All ways that were simulated, the fastest first.
-pub(super) fn predictions(advice: &Advice) -> String {
+pub(super) fn predictions(advice: &JudgedObservation) -> String {
     let predictions = &advice.predictions;
     let why = || predictions.notes.iter().map(|why| format!("note: {}\n", shown(why))).collect::<String>();
     if predictions.variants.is_empty() {
@@ -197,7 +197,7 @@ pub(super) fn predictions(advice: &Advice) -> String {
     format!("{}{}", table.to_text(), why())
 }
 
-fn command_lines(advice: &Advice, head: &str, command: &str, mut words: String) -> Vec<String> {
+fn command_lines(advice: &JudgedObservation, head: &str, command: &str, mut words: String) -> Vec<String> {
     let lines = paste::wrapped(command, COLUMNS - INDENT).unwrap_or_else(|| {
         words += "; the dots stand for the rest of your command";
         vec![paste::short(command, advice.seen.command.as_deref().unwrap_or("COMMAND"))]
@@ -208,7 +208,7 @@ fn command_lines(advice: &Advice, head: &str, command: &str, mut words: String) 
     lines
 }
 
-fn other(advice: &Advice, cause: &NamedCause) -> String {
+fn other(advice: &JudgedObservation, cause: &NamedCause) -> String {
     let share = cause.explains.0 as f64 / advice.seen.spent().total().0.max(1) as f64;
     format!("{} ({:.0} %, {}): {}", cause.cause.name(), share.min(1.0) * 100.0, cause.certainty.label(), cause.verdict)
 }

@@ -179,7 +179,7 @@ pub enum Verb {
                             Example: foregather run --hosts hosts.txt -- foregather app water\n\n\
                             Classes: small and paper; is: S, W and A of the NAS; tsp: burma14, ulysses16, gr17, gr21, ulysses22.\n\
                             Started by a launcher (foregather run, mpirun, srun ...) it is one of that job's ranks, and rank 0 prints.")]
-    App(App),
+    App(AppOptions),
     /// Prints a completion script for a shell.
     Completions {
         /// The shell that the script is for.
@@ -219,8 +219,8 @@ impl Verb {
         }
     }
 
-    /// The files that the verb writes in the end, so that their places can be tried first. Ranks of [`App`]
-    /// that print nothing write none of its files, so `app` tries its own.
+    /// The files that the verb writes in the end, so that their places can be tried first. Ranks of an
+    /// [app](AppOptions) that print nothing write none of its files, so `app` tries its own.
     pub fn outputs(&self) -> Vec<PathBuf> {
         match self {
             Self::Demo { output, .. } => vec![output.clone(), demo_results(output)],
@@ -491,7 +491,7 @@ pub struct Reproduce {
 
 /// Options of `app`; its ranks get them unchanged.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
-pub struct App {
+pub struct AppOptions {
     /// The program to run.
     #[arg(value_enum)]
     pub name: AppName,
@@ -543,7 +543,7 @@ pub struct App {
     pub output: Option<PathBuf>,
 }
 
-impl App {
+impl AppOptions {
     /// The files that the program writes in the end.
     pub fn outputs(&self) -> Vec<PathBuf> {
         [&self.output, &self.trace].into_iter().flatten().cloned().collect()

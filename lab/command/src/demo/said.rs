@@ -1,7 +1,7 @@
 //! What the demo says: some sentences with numbers, what they mean, what to run next, and where the page is.
 use super::sentence::{Sentence, SentenceKind, two_digits};
 use crate::screen::{Ink, Screen};
-use foregather_results::{Distribution, Level, Noise};
+use foregather_results::{Distribution, Noise, TrustLevel};
 
 /// Before a number that others have disturbed.
 const ROUGH: &str = "~";
@@ -27,7 +27,7 @@ pub(super) struct Said<'a> {
 
 impl Said<'_> {
     pub(super) fn text(&self, screen: &Screen) -> String {
-        let rough = self.noise.verdict != Level::Quiet;
+        let rough = self.noise.verdict != TrustLevel::Quiet;
         let mark = if rough { ROUGH } else { "" };
         let sentences: Vec<String> = self.sentences.iter().map(|sentence| screen.wrapped(&sentence.text(mark), 2)).collect();
         if sentences.is_empty() {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_noisy_machine_is_said_once_and_nothing_is_concluded() {
-        let noise = Noise { verdict: Level::Unusable, foreign_percent: Some(47.9), ..Noise::default() };
+        let noise = Noise { verdict: TrustLevel::Unusable, foreign_percent: Some(47.9), ..Noise::default() };
         let text = said(&sentences(), &noise, &[], 1_000);
         assert!(
             text.starts_with("A parallel region of 2 threads beside one busy program: libgomp ~3.1 ms, libomp ~2.4 ms,"),

@@ -5,7 +5,7 @@ use anyhow::Result;
 use foregather_host::affinity;
 use foregather_machine::Nanos;
 use foregather_measure::barriers::waiters::peers;
-use foregather_measure::options::{Barriers, OpenMp, TeamMatrix, Teams};
+use foregather_measure::options::{BarriersOptions, OpenMp, TeamMatrix, Teams};
 use foregather_measure::peers::{listed, program};
 use foregather_measure::{Experiment, Measured, pipe, product};
 use foregather_results::Measurement;
@@ -166,7 +166,8 @@ impl Scene {
             }
             Self::Barrier { threads } => {
                 let (rows, waiters) = (Some(row(threads)), Some(rivals.waiters.join(",")));
-                let options = Barriers { rows, waiters, repetitions: turns, ms: Some(ms), seed: 1, ..Barriers::default() };
+                let options =
+                    BarriersOptions { rows, waiters, repetitions: turns, ms: Some(ms), seed: 1, ..BarriersOptions::default() };
                 options.measure(quiet)
             }
             Self::Product { n } => product::measure(n, &MAKERS, PRODUCT_MS, quiet),

@@ -3,7 +3,7 @@ use crate::screen::NO_BREAK;
 use foregather_report::{SideBySide, TimedEntry};
 use foregather_results::compare::ratio_of_medians;
 use foregather_results::number::{digits, rounded};
-use foregather_results::{Conclusion, Distribution, Level, Speedup};
+use foregather_results::{Conclusion, Distribution, Speedup, TrustLevel};
 
 /// Less of a difference is none.
 const SAME: f64 = 0.05;
@@ -130,7 +130,7 @@ impl Sentence {
 
     /// What follows for this project on a machine with that noise: faster than all others, or slower than
     /// one of them.
-    pub(super) fn conclusion(&self, noise: Level) -> Conclusion {
+    pub(super) fn conclusion(&self, noise: TrustLevel) -> Conclusion {
         let all: Vec<Speedup> = self.others.iter().filter_map(|other| self.speedup(other)).collect();
         let of = |speedup: &Speedup| match speedup.conclusion(noise) {
             Conclusion::Faster | Conclusion::Slower if (speedup.ratio - 1.0).abs() < SAME => Conclusion::NoDifference,
@@ -143,12 +143,12 @@ impl Sentence {
 
     /// Returns whether another library is faster.
     pub(super) fn is_lost(&self) -> bool {
-        self.conclusion(Level::Quiet) == Conclusion::Slower
+        self.conclusion(TrustLevel::Quiet) == Conclusion::Slower
     }
 
     /// Returns whether this project is faster than all others.
     pub(super) fn is_won(&self) -> bool {
-        self.conclusion(Level::Quiet) == Conclusion::Faster && self.best_other().is_some()
+        self.conclusion(TrustLevel::Quiet) == Conclusion::Faster && self.best_other().is_some()
     }
 
     /// The fastest one, where another one is faster.
@@ -159,7 +159,7 @@ impl Sentence {
     }
 
     /// The same for a page.
-    pub(super) fn side_by_side(&self, noise: Level) -> SideBySide {
+    pub(super) fn side_by_side(&self, noise: TrustLevel) -> SideBySide {
         let faster = self.faster();
         let entry = |of: &Contestant| TimedEntry {
             name: of.name.clone(),
@@ -265,12 +265,12 @@ pub(super) mod tests {
             Sentence::new(SentenceKind::Wait, "A region".to_owned(), all.into()).unwrap().side_by_side(noise).conclusion
         };
         let (ours, theirs) = (&[10.0, 11.0, 10.5], &[30.0, 31.0, 33.0]);
-        assert_eq!(of(ours, theirs, Level::Noisy), Conclusion::Faster);
-        assert_eq!(of(theirs, ours, Level::Quiet), Conclusion::Slower);
-        assert_eq!(of(ours, ours, Level::Quiet), Conclusion::NoDifference);
-        assert_eq!(of(&ours[..1], theirs, Level::Quiet), Conclusion::OnePair);
-        assert_eq!(of(ours, theirs, Level::Unusable), Conclusion::Unusable);
-        assert_eq!(of(&[10.0, 100.0, 12.0], &[90.0, 11.0, 30.0], Level::Quiet), Conclusion::NoDifference, "they overlap");
+        assert_eq!(of(ours, theirs, TrustLevel::Noisy), Conclusion::Faster);
+        assert_eq!(of(theirs, ours, TrustLevel::Quiet), Conclusion::Slower);
+        assert_eq!(of(ours, ours, TrustLevel::Quiet), Conclusion::NoDifference);
+        assert_eq!(of(&ours[..1], theirs, TrustLevel::Quiet), Conclusion::OnePair);
+        assert_eq!(of(ours, theirs, TrustLevel::Unusable), Conclusion::Unusable);
+        assert_eq!(of(&[10.0, 100.0, 12.0], &[90.0, 11.0, 30.0], TrustLevel::Quiet), Conclusion::NoDifference, "they overlap");
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use foregather_host::interrupt;
 use foregather_machine::Nanos;
-use foregather_reproduce::{self as reproduce, Trial, Tried};
+use foregather_reproduce::{self as reproduce, TrialOptions, Tried};
 use foregather_results::{Measurement, Timeline};
-use foregather_simulate::{self as simulate, Ask, Running, points, shipped};
+use foregather_simulate::{self as simulate, ReadOptions, RunnerSettings, points, shipped};
 
 /// What was simulated.
 #[derive(Default)]
@@ -47,15 +47,15 @@ pub(super) fn run(quiet: bool, left: impl Fn() -> Nanos) -> Result<PageSimulatio
 /// A hypercube: what barriers cost, how often a shift behind them succeeds, and what one interrupt does.
 fn cube(all: &mut PageSimulations, quiet: bool) -> Result<()> {
     all.measurements.extend(simulate::barriers_over_nodes(14)?);
-    let plan = shipped::open("seidel-success-calibrated", &Ask::default())?;
-    let points = simulate::run(&plan, Running { workers: 0, quiet })?;
+    let plan = shipped::open("seidel-success-calibrated", &ReadOptions::default())?;
+    let points = simulate::run(&plan, RunnerSettings { workers: 0, quiet })?;
     all.measurements.extend(points::measurements(&plan, &points));
     if interrupt::requested() { Ok(()) } else { all.claims("seidel-davis1992", "interrupt", quiet) }
 }
 
 impl PageSimulations {
     fn claims(&mut self, paper: &str, figure: &str, quiet: bool) -> Result<()> {
-        let found = reproduce::run(Some(paper), Some(figure), &Trial { quiet, ..Trial::default() })?;
+        let found = reproduce::run(Some(paper), Some(figure), &TrialOptions { quiet, ..TrialOptions::default() })?;
         self.tried.extend(found.tried);
         self.measurements.extend(found.measurements);
         self.timelines.extend(found.timelines);

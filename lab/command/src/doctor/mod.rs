@@ -18,7 +18,7 @@ use serde::Serialize;
 /// How a fact bears on the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum CheckStatus {
     /// As it should be.
     Ok,
     /// Usable, but worth knowing.
@@ -33,7 +33,7 @@ pub struct Check {
     /// What.
     pub name: &'static str,
     /// How it stands.
-    pub status: Status,
+    pub status: CheckStatus,
     /// What was found.
     pub found: String,
     /// What to do, if something can be done.
@@ -55,13 +55,13 @@ pub struct Diagnosis {
     pub checks: Vec<Check>,
 }
 
-fn check(name: &'static str, status: Status, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+fn check(name: &'static str, status: CheckStatus, found: impl Into<String>, remedy: impl Into<String>) -> Check {
     Check { name, status, found: found.into(), remedy: remedy.into(), costs: String::new(), is_peer: false }
 }
 
 /// Something that is not there.
 fn missing(name: &'static str, found: impl Into<String>, remedy: impl Into<String>, costs: &str) -> Check {
-    check(name, Status::Missing, found, remedy).costing(costs)
+    check(name, CheckStatus::Missing, found, remedy).costing(costs)
 }
 
 impl Check {
@@ -76,8 +76,8 @@ impl Check {
 }
 
 /// `Ok` if true, otherwise something to know.
-fn note_unless(good: bool) -> Status {
-    if good { Status::Ok } else { Status::Note }
+fn note_unless(good: bool) -> CheckStatus {
+    if good { CheckStatus::Ok } else { CheckStatus::Note }
 }
 
 impl Diagnosis {
@@ -104,7 +104,7 @@ impl Diagnosis {
     }
 }
 
-impl Status {
+impl CheckStatus {
     fn mark(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -126,12 +126,12 @@ fn machine() -> Vec<Check> {
         number(m.numa_nodes)
     );
     vec![
-        check("processor", Status::Ok, m.cpu.clone().unwrap_or_else(unknown), ""),
-        check("topology", Status::Ok, topology, ""),
-        check("caches", Status::Ok, m.caches.join(", "), ""),
-        check("kernel", Status::Ok, m.kernel.clone(), ""),
+        check("processor", CheckStatus::Ok, m.cpu.clone().unwrap_or_else(unknown), ""),
+        check("topology", CheckStatus::Ok, topology, ""),
+        check("caches", CheckStatus::Ok, m.caches.join(", "), ""),
+        check("kernel", CheckStatus::Ok, m.kernel.clone(), ""),
         check("hypervisor", note_unless(m.hypervisor.is_none()), m.hypervisor.clone().unwrap_or_else(|| "none".into()), ""),
-        check("governor", Status::Ok, m.governor.clone().unwrap_or_else(|| "none to be seen".into()), ""),
+        check("governor", CheckStatus::Ok, m.governor.clone().unwrap_or_else(|| "none to be seen".into()), ""),
     ]
 }
 
@@ -139,11 +139,11 @@ fn machine() -> Vec<Check> {
 fn shared_memory() -> Check {
     let (chosen, refusal) = Backend::chosen();
     match refusal {
-        None => check("shared memory", Status::Ok, format!("pages protected by {}", chosen.name()), ""),
+        None => check("shared memory", CheckStatus::Ok, format!("pages protected by {}", chosen.name()), ""),
         Some(refusal) => {
             let (why, remedy) = refused(&refusal);
             let found = format!("pages protected by {}: {why}", chosen.name());
-            check("shared memory", Status::Note, found, remedy)
+            check("shared memory", CheckStatus::Note, found, remedy)
                 .costing("without userfaultfd: shared memory works, with dearer faults and fewer views")
         }
     }
@@ -182,7 +182,7 @@ fn time() -> Vec<Check> {
                     format!("{:.0} ns between cpu {first} and cpu {last}, known to +-{:.0} ns", bound.offset_ns, bound.bound_ns);
                 check("clock offset", note_unless(bound.offset_ns.abs() <= bound.bound_ns), found, "")
             }
-            Err(error) => check("clock offset", Status::Note, error.to_string(), ""),
+            Err(error) => check("clock offset", CheckStatus::Note, error.to_string(), ""),
         });
     }
     checks
@@ -194,7 +194,7 @@ fn scheduling() -> Vec<Check> {
     let tick = m.tick_hz.map_or("unknown".to_owned(), |hz| format!("{hz} Hz"));
     let preemption = m.preemption.unwrap_or_else(|| "unknown".into());
     let groups = match cgroup::QuotaGroup::new(1.0) {
-        Ok(_) => check("quota groups", Status::Ok, format!("cgroup {} can be written", m.cgroup_version), ""),
+        Ok(_) => check("quota groups", CheckStatus::Ok, format!("cgroup {} can be written", m.cgroup_version), ""),
         Err(error) => {
             let (why, remedy) = refused(&error);
             missing("quota groups", why, remedy, "without groups of one's own: no measurements under a processor quota")
@@ -204,18 +204,18 @@ fn scheduling() -> Vec<Check> {
     let cpus = format!("{allowed:?}");
     vec![
         match allowed.len() {
-            0 | 1 => check("allowed cpus", Status::Note, cpus, "allow this process two (taskset, cpuset)")
+            0 | 1 => check("allowed cpus", CheckStatus::Note, cpus, "allow this process two (taskset, cpuset)")
                 .costing("without a second processor: nothing is to be seen but switching"),
-            _ => check("allowed cpus", Status::Ok, cpus, ""),
+            _ => check("allowed cpus", CheckStatus::Ok, cpus, ""),
         },
-        check("tick, preemption", Status::Ok, format!("{tick}, {preemption}"), ""),
+        check("tick, preemption", CheckStatus::Ok, format!("{tick}, {preemption}"), ""),
         groups,
     ]
 }
 
 fn library(name: &'static str, files: &[&str], remedy: &str, costs: &str) -> Check {
     match cells::library(files) {
-        Some(path) => check(name, Status::Ok, path, ""),
+        Some(path) => check(name, CheckStatus::Ok, path, ""),
         None => missing(name, "not found", remedy, &format!("without {name}: {costs}")),
     }
 }
@@ -242,9 +242,9 @@ fn mpi() -> Check {
         .collect();
     if all.is_empty() {
         let remedy = "only for jobs with FOREGATHER_FABRIC=mpi: load the site's MPI, or name its file in FOREGATHER_MPI";
-        return check("MPI", Status::Note, "none found", remedy);
+        return check("MPI", CheckStatus::Note, "none found", remedy);
     }
-    check("MPI", Status::Ok, all.join("; "), "")
+    check("MPI", CheckStatus::Ok, all.join("; "), "")
 }
 
 /// Libraries that are compared with.
@@ -263,7 +263,7 @@ fn others() -> [Check; 3] {
             "no comparison with clang's OpenMP",
         ),
         match product::numpy() {
-            Ok(version) => check("NumPy", Status::Ok, version, ""),
+            Ok(version) => check("NumPy", CheckStatus::Ok, version, ""),
             Err(why) => {
                 let remedy = "install NumPy (Debian: python3-numpy); FOREGATHER_PYTHON names another interpreter than python3";
                 missing("NumPy", why, remedy, "without NumPy: no comparison with the BLAS that it uses")
@@ -288,13 +288,13 @@ pub(super) fn peers() -> Vec<Check> {
             &format!("without the list of {}: none of them is compared", name.replace(':', ",")),
         )],
     });
-    [check("peers", Status::Ok, program.display().to_string(), "")].into_iter().chain(found).collect()
+    [check("peers", CheckStatus::Ok, program.display().to_string(), "")].into_iter().chain(found).collect()
 }
 
 /// Those that are here in one line, and one for each remedy.
 fn of(name: &'static str, Listed { found, missing }: Listed) -> Vec<Check> {
     let here: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
-    let here = (!here.is_empty()).then(|| check(name, Status::Ok, here.join(", "), ""));
+    let here = (!here.is_empty()).then(|| check(name, CheckStatus::Ok, here.join(", "), ""));
     let lacking = missing.into_iter().map(|of| {
         let costs = format!("without {}: no comparison with {}", of.names, if of.names.contains(',') { "them" } else { "it" });
         self::missing(name, format!("no {}", of.names), of.remedy, &costs)
@@ -305,7 +305,7 @@ fn of(name: &'static str, Listed { found, missing }: Listed) -> Vec<Check> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_measure::peers::Missing;
+    use foregather_measure::peers::MissingPeers;
 
     #[test]
     fn a_refusal_and_its_remedy_stand_apart() {
@@ -319,10 +319,10 @@ mod tests {
     #[test]
     fn what_is_here_is_one_line_and_what_is_missing_one_for_each_remedy() {
         let found = ["gomp", "rayon-join"].map(|name| (name.to_owned(), vec![])).into();
-        let missing = vec![Missing { names: "mkl".into(), remedy: "install it".into() }];
+        let missing = vec![MissingPeers { names: "mkl".into(), remedy: "install it".into() }];
         let lines = of("peers: blas", Listed { found, missing });
         let lines: Vec<_> = lines.iter().map(|line| (line.status, line.found.as_str(), line.remedy.as_str())).collect();
-        assert_eq!(lines, [(Status::Ok, "gomp, rayon-join", ""), (Status::Missing, "no mkl", "install it")]);
+        assert_eq!(lines, [(CheckStatus::Ok, "gomp, rayon-join", ""), (CheckStatus::Missing, "no mkl", "install it")]);
         assert!(of("peers: blas", Listed { found: vec![], missing: vec![] }).is_empty());
     }
 }

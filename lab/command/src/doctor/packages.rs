@@ -10,7 +10,7 @@ const BYTES_MAX: u64 = 64 << 10;
 
 /// A family of distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Distribution {
+pub(super) enum LinuxFamily {
     Debian,
     Fedora,
     Arch,
@@ -28,7 +28,7 @@ const SAME: [(&str, [&str; 3]); 7] = [
     ("python3-numpy", ["python3-numpy", "python-numpy", "py3-numpy"]),
 ];
 
-impl Distribution {
+impl LinuxFamily {
     /// The one that this machine has, if its packages are known.
     pub(super) fn here() -> Option<Self> {
         Self::of(&regular::read_text(Path::new(OS_RELEASE), BYTES_MAX).ok()?)
@@ -69,7 +69,7 @@ impl Distribution {
 }
 
 /// A remedy as it is to be read here: the package by its name here, or without Debian's.
-pub(super) fn remedy_here(remedy: &str, here: Option<Distribution>) -> String {
+pub(super) fn remedy_here(remedy: &str, here: Option<LinuxFamily>) -> String {
     let Some((what, rest)) = remedy.split_once(DEBIAN) else { return remedy.to_owned() };
     let rest = rest.split_once(')').map_or("", |(_, rest)| rest);
     match here.and_then(|here| here.package(remedy)) {
@@ -82,7 +82,7 @@ pub(super) fn remedy_here(remedy: &str, here: Option<Distribution>) -> String {
 /// package is known.
 pub(super) fn command<'r>(
     remedies: impl Iterator<Item = &'r str>,
-    here: Option<Distribution>,
+    here: Option<LinuxFamily>,
     root: bool,
     columns: usize,
 ) -> Option<String> {
@@ -115,15 +115,15 @@ mod tests {
     #[test]
     fn distributions_are_known_by_their_names_or_those_that_they_are_like() {
         for (text, family) in [
-            ("NAME=x\nID=debian\n", Some(Distribution::Debian)),
-            ("ID=linuxmint\nID_LIKE=\"ubuntu debian\"", Some(Distribution::Debian)),
-            ("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"", Some(Distribution::Fedora)),
-            ("ID=manjaro\nID_LIKE=arch", Some(Distribution::Arch)),
-            ("VERSION_ID=3.20\nID=alpine", Some(Distribution::Alpine)),
+            ("NAME=x\nID=debian\n", Some(LinuxFamily::Debian)),
+            ("ID=linuxmint\nID_LIKE=\"ubuntu debian\"", Some(LinuxFamily::Debian)),
+            ("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"", Some(LinuxFamily::Fedora)),
+            ("ID=manjaro\nID_LIKE=arch", Some(LinuxFamily::Arch)),
+            ("VERSION_ID=3.20\nID=alpine", Some(LinuxFamily::Alpine)),
             ("ID=void", None),
             ("", None),
         ] {
-            assert_eq!(Distribution::of(text), family, "{text}");
+            assert_eq!(LinuxFamily::of(text), family, "{text}");
         }
     }
 
@@ -134,25 +134,25 @@ mod tests {
         "`cargo build`",
     ];
 
-    fn said(here: Option<Distribution>, root: bool, columns: usize) -> String {
+    fn said(here: Option<LinuxFamily>, root: bool, columns: usize) -> String {
         command(REMEDIES.into_iter(), here, root, columns).unwrap_or_default()
     }
 
     #[test]
     fn one_command_installs_all_that_has_a_package_here() {
-        assert_eq!(said(Some(Distribution::Debian), false, 60), "sudo apt-get install -y libfabric1 libomp5");
-        assert_eq!(said(Some(Distribution::Debian), true, 20), "apt-get install -y \\\n  libfabric1 \\\n  libomp5");
-        assert_eq!(said(Some(Distribution::Fedora), false, 60), "sudo dnf install -y libfabric libomp");
-        assert_eq!(said(Some(Distribution::Arch), true, 60), "pacman -S --needed libfabric openmp");
-        assert_eq!(said(Some(Distribution::Alpine), true, 60), "apk add openmp");
+        assert_eq!(said(Some(LinuxFamily::Debian), false, 60), "sudo apt-get install -y libfabric1 libomp5");
+        assert_eq!(said(Some(LinuxFamily::Debian), true, 20), "apt-get install -y \\\n  libfabric1 \\\n  libomp5");
+        assert_eq!(said(Some(LinuxFamily::Fedora), false, 60), "sudo dnf install -y libfabric libomp");
+        assert_eq!(said(Some(LinuxFamily::Arch), true, 60), "pacman -S --needed libfabric openmp");
+        assert_eq!(said(Some(LinuxFamily::Alpine), true, 60), "apk add openmp");
         assert_eq!(said(None, true, 60), "");
     }
 
     #[test]
     fn remedies_name_the_package_here_or_none() {
         let here = |here| remedy_here(REMEDIES[2], here);
-        assert_eq!(here(Some(Distribution::Debian)), "install libfabric1; jobs");
-        assert_eq!([here(None), here(Some(Distribution::Alpine))], ["install F; jobs"; 2]);
+        assert_eq!(here(Some(LinuxFamily::Debian)), "install libfabric1; jobs");
+        assert_eq!([here(None), here(Some(LinuxFamily::Alpine))], ["install F; jobs"; 2]);
         assert_eq!(remedy_here(REMEDIES[3], None), "`cargo build`");
     }
 }

@@ -1,6 +1,6 @@
 //! What the adaptive waiter decides by, and how large a team would be: each signal and limit with what
 //! switches it off.
-use super::{Check, Status, check, missing, note_unless};
+use super::{Check, CheckStatus, check, missing, note_unless};
 use foregather_blas::{Routine, kept_crossovers};
 use foregather_host::affinity::{self, Mask};
 use foregather_host::costs::KeptCosts;
@@ -19,7 +19,7 @@ const MEASURE: &str = "`foregather measure waits` on an idle machine measures an
 pub(super) fn signals() -> Vec<Check> {
     let (kept, refusal) = match costs::load() {
         Ok(kept) => (kept, None),
-        Err(error) => (None, Some(check("machine costs: file", Status::Note, error.to_string(), MEASURE))),
+        Err(error) => (None, Some(check("machine costs: file", CheckStatus::Note, error.to_string(), MEASURE))),
     };
     let costs = machine_costs(kept.as_ref());
     let signals = [cpu_ids(), thread_clocks(), scouting(), moving(), quota(), class(), cycle_clock()];
@@ -28,7 +28,7 @@ pub(super) fn signals() -> Vec<Check> {
 
 /// `costs` is what happens without it.
 fn signal(name: &'static str, there: bool, found: impl Into<String>, remedy: &str, costs: &str) -> Check {
-    if there { check(name, Status::Ok, found, "") } else { missing(name, found, remedy, costs) }
+    if there { check(name, CheckStatus::Ok, found, "") } else { missing(name, found, remedy, costs) }
 }
 
 /// The costs that programs use, where they come from, and which of them are not confirmed.
@@ -84,7 +84,11 @@ fn scouting() -> Check {
     const NAME: &str = "signal: scout";
     if Thread::current().idle(affinity::current()).is_none() {
         let found = "not sent: threads are not moved here";
-        return if moves() { signal(NAME, false, "cannot be sent", REMEDY, COSTS) } else { check(NAME, Status::Note, found, "") };
+        return if moves() {
+            signal(NAME, false, "cannot be sent", REMEDY, COSTS)
+        } else {
+            check(NAME, CheckStatus::Note, found, "")
+        };
     }
     let cpus = affinity::allowed();
     let idle: Vec<CpuId> = cpus.iter().copied().filter(|&cpu| found_idle(cpu)).collect();
@@ -120,7 +124,7 @@ fn moving() -> Check {
             signal(NAME, false, "masks cannot be set", remedy, "without masks: threads stay where the kernel puts them")
         }
         Some(affinity) => signal(NAME, true, format!("a team fills {} cpus", affinity.width), "", ""),
-        None => check(NAME, Status::Note, "not wanted", "unset FOREGATHER_PLACEMENT, and use an ordinary scheduling class"),
+        None => check(NAME, CheckStatus::Note, "not wanted", "unset FOREGATHER_PLACEMENT, and use an ordinary scheduling class"),
     }
 }
 
@@ -128,12 +132,14 @@ fn quota() -> Check {
     const NAME: &str = "signal: cpu quota";
     let cpus = affinity::allowed().len();
     match cgroup::quota() {
-        Some(quota) => check(NAME, Status::Note, format!("{quota:.2} cpus of {cpus}"), "a higher quota, unless it is wanted"),
+        Some(quota) => {
+            check(NAME, CheckStatus::Note, format!("{quota:.2} cpus of {cpus}"), "a higher quota, unless it is wanted")
+        }
         None if cgroup::version() == "none" => {
             let costs = "without control groups: no team knows its quota";
             signal(NAME, false, "not to be seen", "mount the control groups that limit processor time", costs)
         }
-        None => check(NAME, Status::Ok, "none", ""),
+        None => check(NAME, CheckStatus::Ok, "none", ""),
     }
 }
 
@@ -160,7 +166,7 @@ pub(super) fn teams() -> Vec<Check> {
     let report = Team::fitting().report();
     let mut checks = vec![
         size(&report.allowed, facts::machine().cpus_online, setting()),
-        check("team: waiting", Status::Ok, report.policy, ""),
+        check("team: waiting", CheckStatus::Ok, report.policy, ""),
     ];
     checks.extend(report.trouble.iter().map(|trouble| misunderstood(trouble)));
     checks.push(crossovers(report.allowed.members()));
@@ -192,25 +198,25 @@ fn size(allowed: &Allowed, online: u32, setting: &str) -> Check {
 
 fn misunderstood(trouble: &str) -> Check {
     let (found, remedy) = trouble.split_once("; ").unwrap_or((trouble, "correct or unset it: until then it is ignored"));
-    check("team: settings", Status::Note, found, remedy)
+    check("team: settings", CheckStatus::Note, found, remedy)
 }
 
 fn crossovers(members: u32) -> Check {
     const NAME: &str = "blas: crossovers";
     if members < 2 {
-        return check(NAME, Status::Ok, "none are needed, since all calls are serial", "");
+        return check(NAME, CheckStatus::Ok, "none are needed, since all calls are serial", "");
     }
     let measure = "`foregather measure blas --crossovers` measures and keeps them";
     let (path, kept) = kept_crossovers(members);
     let Some(path) = path else {
-        return check(NAME, Status::Note, "cannot be kept", "set HOME, XDG_CACHE_HOME or FOREGATHER_MACHINE");
+        return check(NAME, CheckStatus::Note, "cannot be kept", "set HOME, XDG_CACHE_HOME or FOREGATHER_MACHINE");
     };
     match kept {
-        Err(why) => check(NAME, Status::Note, why, measure),
-        Ok(0) => check(NAME, Status::Note, format!("none are kept in {} yet", path.display()), measure),
+        Err(why) => check(NAME, CheckStatus::Note, why, measure),
+        Ok(0) => check(NAME, CheckStatus::Note, format!("none are kept in {} yet", path.display()), measure),
         Ok(routines) => {
             let all = Routine::ALL.len();
-            check(NAME, Status::Ok, format!("of {routines} of {all} routines, in {}", path.display()), "")
+            check(NAME, CheckStatus::Ok, format!("of {routines} of {all} routines, in {}", path.display()), "")
         }
     }
 }
@@ -224,15 +230,19 @@ mod tests {
     fn what_bounds_a_team_is_named_with_its_remedy() {
         let name = "OMP_NUM_THREADS";
         for (allowed, bound, status) in [
-            (Allowed { processors: 4, quota: None, wanted: None, share: None }, "4 by the machine", Status::Ok),
-            (Allowed { processors: 4, quota: Some(8.0), wanted: Some(6), share: None }, "4 by the machine", Status::Ok),
-            (Allowed { processors: 2, quota: None, wanted: None, share: None }, "2 by affinity", Status::Note),
-            (Allowed { processors: 4, quota: Some(1.5), wanted: None, share: None }, "2 by the quota", Status::Note),
-            (Allowed { processors: 4, quota: Some(2.5), wanted: Some(2), share: None }, "2 by OMP_NUM_THREADS", Status::Note),
+            (Allowed { processors: 4, quota: None, wanted: None, share: None }, "4 by the machine", CheckStatus::Ok),
+            (Allowed { processors: 4, quota: Some(8.0), wanted: Some(6), share: None }, "4 by the machine", CheckStatus::Ok),
+            (Allowed { processors: 2, quota: None, wanted: None, share: None }, "2 by affinity", CheckStatus::Note),
+            (Allowed { processors: 4, quota: Some(1.5), wanted: None, share: None }, "2 by the quota", CheckStatus::Note),
+            (
+                Allowed { processors: 4, quota: Some(2.5), wanted: Some(2), share: None },
+                "2 by OMP_NUM_THREADS",
+                CheckStatus::Note,
+            ),
         ] {
             let check = size(&allowed, 4, name);
             assert!(check.found.starts_with(bound) && check.status == status, "{check:?}");
-            assert_eq!(check.remedy.is_empty(), status == Status::Ok, "{check:?}");
+            assert_eq!(check.remedy.is_empty(), status == CheckStatus::Ok, "{check:?}");
         }
         let share = Some(Share { members: 2, variable: "MPI_LOCALNRANKS" });
         let shared = size(&Allowed { processors: 4, quota: None, wanted: None, share }, 4, name);
@@ -245,7 +255,7 @@ mod tests {
     fn costs_have_a_date_and_unconfirmed_ones_are_named() {
         let kept = |remote_wake| KeptCosts::once(Costs { remote_wake, ..Costs::TYPICAL }, Some(1_795_000_000));
         let known = machine_costs(Some(&kept(Costs::TYPICAL.remote_wake)));
-        assert!(known.status == Status::Ok && known.found.contains("measured 2026-11-18"), "{known:?}");
+        assert!(known.status == CheckStatus::Ok && known.found.contains("measured 2026-11-18"), "{known:?}");
         let unsure = machine_costs(Some(&kept(Nanos(257_000))));
         assert!(unsure.found.contains("remote_wake_ns was measured as 257000") && unsure.remedy.contains("measure waits"));
         assert!(machine_costs(None).found.contains("not measured here"));

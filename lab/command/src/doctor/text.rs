@@ -1,7 +1,7 @@
 //! A diagnosis for a terminal: the verdict, what is missing and what that costs, one command that installs
 //! it, then all that was found.
-use super::packages::{self, Distribution};
-use super::{Check, Diagnosis, Status};
+use super::packages::{self, LinuxFamily};
+use super::{Check, CheckStatus, Diagnosis};
 use crate::screen::{Ink, Screen};
 
 /// Fewer columns are no room for what was found beside its name: it stands below it.
@@ -13,10 +13,10 @@ const NEXT: &str = "Why a program waits: `foregather advise -- PROGRAM`; which o
 impl Diagnosis {
     /// The whole of it, as wide as the screen; `peers`: also what only benchmarks need.
     pub fn to_text(&self, peers: bool, screen: &Screen) -> String {
-        self.text_for(peers, screen, Distribution::here(), is_root())
+        self.text_for(peers, screen, LinuxFamily::here(), is_root())
     }
 
-    fn text_for(&self, peers: bool, screen: &Screen, here: Option<Distribution>, root: bool) -> String {
+    fn text_for(&self, peers: bool, screen: &Screen, here: Option<LinuxFamily>, root: bool) -> String {
         let lacking = |of_peers: bool| {
             self.checks.iter().filter(move |check| !check.costs.is_empty() && check.is_peer == of_peers).collect::<Vec<&Check>>()
         };
@@ -41,7 +41,7 @@ impl Diagnosis {
     }
 
     /// What is missing with its remedies, and one command for those that have a package.
-    fn lacking(&self, lacking: &[&Check], screen: &Screen, here: Option<Distribution>, root: bool) -> Vec<String> {
+    fn lacking(&self, lacking: &[&Check], screen: &Screen, here: Option<LinuxFamily>, root: bool) -> Vec<String> {
         let mut parts = Vec::new();
         if !lacking.is_empty() {
             let entries = lacking.iter().map(|check| {
@@ -60,7 +60,7 @@ impl Diagnosis {
 
     /// What is here, in two columns.
     fn details(&self, peers: bool, screen: &Screen) -> String {
-        let is_shown = |check: &&Check| check.status != Status::Missing && (peers || !check.is_peer);
+        let is_shown = |check: &&Check| check.status != CheckStatus::Missing && (peers || !check.is_peer);
         let here: Vec<&Check> = self.checks.iter().filter(is_shown).collect();
         let names = here.iter().map(|check| check.name.len()).max().unwrap_or(0) + 2;
         let mut lines = Vec::new();
@@ -110,16 +110,21 @@ mod tests {
     fn diagnosis() -> Diagnosis {
         let note = "`foregather measure waits` measures them with care and keeps them";
         let checks = vec![
-            check("processor", Status::Ok, "AMD EPYC 7B13", ""),
+            check("processor", CheckStatus::Ok, "AMD EPYC 7B13", ""),
             check(
                 "caches",
-                Status::Ok,
+                CheckStatus::Ok,
                 "L1 data 32K shared by 0, L1 instruction 32K shared by 0, L2 unified 1024K shared by 0",
                 "",
             ),
-            check("shared memory", Status::Note, "pages protected by mprotect: EPERM", "`sysctl vm.unprivileged_userfaultfd=1`")
-                .costing("without userfaultfd: shared memory works, with dearer faults and fewer views"),
-            check("machine costs", Status::Note, "typical ones \u{1b}[2J", note),
+            check(
+                "shared memory",
+                CheckStatus::Note,
+                "pages protected by mprotect: EPERM",
+                "`sysctl vm.unprivileged_userfaultfd=1`",
+            )
+            .costing("without userfaultfd: shared memory works, with dearer faults and fewer views"),
+            check("machine costs", CheckStatus::Note, "typical ones \u{1b}[2J", note),
             missing(
                 "libomp",
                 "not found",
@@ -139,7 +144,7 @@ mod tests {
         Diagnosis { schema: "", checks }
     }
 
-    fn said(columns: usize, here: Option<Distribution>) -> String {
+    fn said(columns: usize, here: Option<LinuxFamily>) -> String {
         diagnosis().text_for(true, &Screen::plain(columns), here, false)
     }
 
@@ -177,7 +182,7 @@ mod tests {
 
             Why a program waits: `foregather advise -- PROGRAM`; which
             one waits now: `foregather top`"#]]
-        .assert_eq(&said(60, Some(Distribution::Debian)));
+        .assert_eq(&said(60, Some(LinuxFamily::Debian)));
     }
 
     #[test]
@@ -247,7 +252,7 @@ mod tests {
             `foregather advise -- PROGRAM`;
             which one waits now:
             `foregather top`"#]]
-        .assert_eq(&said(20, Some(Distribution::Arch)));
+        .assert_eq(&said(20, Some(LinuxFamily::Arch)));
     }
 
     #[test]
@@ -261,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_has_all_says_so_in_a_line() {
-        let checks = vec![check("processor", Status::Ok, "", "")];
+        let checks = vec![check("processor", CheckStatus::Ok, "", "")];
         let said = Diagnosis { schema: "", checks }.text_for(false, &Screen::plain(60), None, true);
         let said = said.replace('\n', " ");
         assert_eq!(said, format!("Foregather works here, and nothing is missing.  processor  -  {NEXT}"));
@@ -270,7 +275,7 @@ mod tests {
     #[test]
     fn a_machine_that_lacks_only_peers_lacks_nothing_of_a_users() {
         let peer = missing("libomp", "not found", "install it", "without libomp: no comparison").of_benchmarks();
-        let of = Diagnosis { schema: "", checks: vec![check("processor", Status::Ok, "x", ""), peer] };
+        let of = Diagnosis { schema: "", checks: vec![check("processor", CheckStatus::Ok, "x", ""), peer] };
         let said = |peers| of.text_for(peers, &Screen::plain(200), None, true);
         assert_eq!(
             said(false),

@@ -4,7 +4,7 @@ use anyhow::Result;
 use foregather_machine::Nanos;
 use foregather_results::failure::Failure;
 use foregather_results::number::{digits, quantity};
-use foregather_results::progress::Progress;
+use foregather_results::progress::ProgressMeter;
 use foregather_results::table::ResultTable;
 use foregather_results::{Measurement, Results, Speedup};
 use std::process::Command;
@@ -38,7 +38,7 @@ pub(super) struct Compared {
 /// # Errors
 /// If it cannot be started.
 pub(super) fn run(asked: &ProgramPair, command: &dyn Fn(bool) -> Command) -> Result<Compared> {
-    let mut progress = Progress::new("exec", 2 * (asked.pairs as usize + 1), asked.quiet);
+    let mut progress = ProgressMeter::new("exec", 2 * (asked.pairs as usize + 1), asked.quiet);
     let repetition = Repetition { rounds: asked.pairs, limit: asked.limit, results: &[], copied: None };
     let step = |variant| progress.step(if variant == 1 { "with Foregather" } else { "without" });
     let runs = repetition.run(2, &|variant| command(variant == 1), step)?;
@@ -132,7 +132,7 @@ fn sentence(of: &Results) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_results::{Level, Run};
+    use foregather_results::{Run, TrustLevel};
 
     #[test]
     fn a_program_twice_as_fast_is_said_to_be() {
@@ -143,22 +143,22 @@ mod tests {
             results.noise.verdict = verdict;
             results
         };
-        let twice = of(&[20, 40, 22], &[10, 20, 11], Level::Quiet);
+        let twice = of(&[20, 40, 22], &[10, 20, 11], TrustLevel::Quiet);
         let shown = text(&twice);
         let row: Vec<&str> = shown.lines().nth(3).unwrap().split_whitespace().collect();
         assert_eq!(row, ["time", "22", "ms", "11", "ms", "2", "2", "2"], "{shown}");
         let all = &twice.measurements;
         assert_eq!((all.len(), all[1].id.as_str(), all[1].number("cut_off")), (4, "program/time/with/p", 3.0));
         let said = |without: &[u64], with: &[u64], verdict| sentence(&of(without, with, verdict)).unwrap();
-        let faster = said(&[20, 40, 30], &[10, 19, 16], Level::Noisy);
+        let faster = said(&[20, 40, 30], &[10, 19, 16], TrustLevel::Noisy);
         assert_eq!(faster, "1.99 times as fast with Foregather (1.7 to 2.3, 3 pairs): faster");
-        let slower = said(&[10, 19, 16], &[20, 40, 30], Level::Quiet);
+        let slower = said(&[10, 19, 16], &[20, 40, 30], TrustLevel::Quiet);
         assert_eq!(slower, "0.502 times as fast with Foregather (0.43 to 0.58, 3 pairs): slower");
-        let same = said(&[10, 20], &[20, 10], Level::Quiet);
+        let same = said(&[10, 20], &[20, 10], TrustLevel::Quiet);
         assert!(same.starts_with("1 times as fast") && same.ends_with("2 pairs): no difference seen"), "{same}");
-        let one = said(&[20], &[10], Level::Quiet);
+        let one = said(&[20], &[10], TrustLevel::Quiet);
         assert_eq!(one, "2 times as fast with Foregather (1 pair): one pair is too few: not known");
-        assert!(said(&[20, 40], &[10, 20], Level::Unusable).ends_with("2 pairs): the machine was unusable: not known"));
+        assert!(said(&[20, 40], &[10, 20], TrustLevel::Unusable).ends_with("2 pairs): the machine was unusable: not known"));
     }
 
     /// What becomes of a shell's script whose first argument says whether the libraries are there.

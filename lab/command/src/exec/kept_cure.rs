@@ -5,7 +5,7 @@ use crate::cli::Exec;
 use anyhow::{Context, Result, bail, ensure};
 use foregather_host::watched::program::{SETTINGS, runtime_of};
 use foregather_host::{affinity, cache, cgroup, facts, regular};
-use foregather_results::{Level, Speedup};
+use foregather_results::{Speedup, TrustLevel};
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, OpenOptions};
@@ -321,7 +321,7 @@ pub(super) fn date(unix_s: u64) -> String {
 
 /// A comparison in words.
 pub(super) fn words(wall: &Speedup) -> String {
-    format!("{:.2} times as fast in {} pairs: {}", wall.ratio, wall.pairs, wall.conclusion(Level::Quiet))
+    format!("{:.2} times as fast in {} pairs: {}", wall.ratio, wall.pairs, wall.conclusion(TrustLevel::Quiet))
 }
 
 #[cfg(test)]

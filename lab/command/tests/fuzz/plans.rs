@@ -2,7 +2,7 @@
 use crate::mutation::Dice;
 use crate::{many, tried};
 use foregather_simulate::shipped::SHIPPED;
-use foregather_simulate::{Ask, Plan};
+use foregather_simulate::{Plan, ReadOptions};
 use std::path::{Path, PathBuf};
 
 /// What a plan may ask for besides: a sweep of at most 10,000 choices a thing, each with its label and its
@@ -12,7 +12,7 @@ const CHOICES_BYTES: u64 = 10_000 * 512;
 const POINTS_SEEN: usize = 3;
 
 /// What the command does with a plan before it simulates.
-fn looked_at(text: &str, ask: &Ask) -> bool {
+fn looked_at(text: &str, ask: &ReadOptions) -> bool {
     let Ok(plan) = Plan::parse("fuzz.toml", text, ask) else { return false };
     drop((plan.title().to_owned(), plan.shows(), plan.notes()));
     for point in 0..plan.points().min(POINTS_SEEN) {
@@ -29,7 +29,7 @@ fn plans(count: u64) {
         let mut dice = Dice::new(2, number);
         let [(_, text), (_, other)] = [*dice.of(&SHIPPED), *dice.of(&SHIPPED)];
         let text = dice.changed(text, other);
-        let ask = Ask { full: number % 4 == 0, folder: PathBuf::from("/no/such"), ..Ask::default() };
+        let ask = ReadOptions { full: number % 4 == 0, folder: PathBuf::from("/no/such"), ..ReadOptions::default() };
         most = most.max(tried(number, &text, CHOICES_BYTES, || read += u64::from(looked_at(&text, &ask))));
     }
     eprintln!("plans: {count} tried, {read} of them read; the most memory was {most:.2} of its bound");
@@ -41,7 +41,7 @@ const TIMES: &str = "1 us # the first\n\n2500\n0.5 ms\n3s\n12 ns\n  7 us  \n# no
 
 fn traces(count: u64, folder: &Path) {
     let (mut most, mut read) = (0.0_f64, 0);
-    let ask = Ask { folder: folder.to_owned(), ..Ask::default() };
+    let ask = ReadOptions { folder: folder.to_owned(), ..ReadOptions::default() };
     std::fs::create_dir_all(folder).unwrap();
     for number in 0..count {
         let mut dice = Dice::new(3, number);

@@ -13,7 +13,7 @@ use foregather_results::row::{LoadClass, Row, SUBSETS, Subset};
 use foregather_results::{Distribution, Measurement};
 
 /// A waiter in the row.
-struct Seen<'a> {
+struct WaiterFigures<'a> {
     waiter: &'a Waiter,
     runs: &'a Runs<CellResult>,
     /// Episodes a second, of every repetition.
@@ -21,7 +21,7 @@ struct Seen<'a> {
     median: f64,
 }
 
-impl Seen<'_> {
+impl WaiterFigures<'_> {
     /// The median of a figure of the runs; not a number if none has it.
     fn figure(&self, of: impl Fn(&CellResult) -> Option<f64>) -> f64 {
         median(&self.runs.results.iter().filter_map(of).collect::<Vec<_>>()).unwrap_or(f64::NAN)
@@ -44,14 +44,14 @@ struct Yardsticks {
 }
 
 impl Yardsticks {
-    fn of(all: &[Seen<'_>]) -> Self {
+    fn of(all: &[WaiterFigures<'_>]) -> Self {
         let yardsticks = || all.iter().filter(|seen| seen.waiter.yardstick);
         let oracle = yardsticks().max_by(|a, b| a.median.total_cmp(&b.median));
         Self {
             best_peer: all.iter().filter(|seen| !seen.waiter.ours).map(|seen| seen.median).fold(f64::NAN, f64::max),
             oracle: oracle.map_or(f64::NAN, |seen| seen.median),
             oracle_name: oracle.map(|seen| seen.waiter.name.clone()),
-            oracle_cpu_us: oracle.map_or(f64::NAN, Seen::cpu_us),
+            oracle_cpu_us: oracle.map_or(f64::NAN, WaiterFigures::cpu_us),
             best: all.iter().map(|seen| seen.median).fold(f64::NAN, f64::max),
             best_run: yardsticks().flat_map(|seen| &seen.rates).copied().fold(f64::NAN, f64::max),
         }
@@ -67,13 +67,13 @@ pub fn row(row: &Row, waiters: &[Waiter], runs: &[Runs<CellResult>], bound: Nano
         measured.chain((0..runs.collapsed).map(|_| floor)).collect()
     };
     let all = waiters.iter().zip(runs).map(|(waiter, runs)| (waiter, runs, rates(runs)));
-    let all: Vec<Seen<'_>> =
-        all.filter_map(|(waiter, runs, rates)| Some(Seen { waiter, runs, median: median(&rates)?, rates })).collect();
+    let all: Vec<WaiterFigures<'_>> =
+        all.filter_map(|(waiter, runs, rates)| Some(WaiterFigures { waiter, runs, median: median(&rates)?, rates })).collect();
     let yardsticks = Yardsticks::of(&all);
     all.iter().map(|seen| counted(measurement(row, seen, &yardsticks), seen)).collect()
 }
 
-fn measurement(row: &Row, seen: &Seen<'_>, yardsticks: &Yardsticks) -> Measurement {
+fn measurement(row: &Row, seen: &WaiterFigures<'_>, yardsticks: &Yardsticks) -> Measurement {
     let (name, waiter) = (row.name(), seen.waiter);
     let id = format!("barriers/{name}/{}", waiter.name);
     let of = |of: fn(&CellResult) -> f64| seen.figure(|run| Some(of(run)));
@@ -105,7 +105,7 @@ fn measurement(row: &Row, seen: &Seen<'_>, yardsticks: &Yardsticks) -> Measureme
 
 /// The same with what waiters know that count: how waits ended, and which rules acted how often in a thousand
 /// episodes.
-fn counted(measurement: Measurement, seen: &Seen<'_>) -> Measurement {
+fn counted(measurement: Measurement, seen: &WaiterFigures<'_>) -> Measurement {
     let often = |of: fn(&CellResult) -> Option<u64>| seen.figure(|run| Some(of(run)? as f64 * 1e3 / run.episodes.max(1) as f64));
     let mut told = measurement
         .figure("ssr", seen.figure(|run| run.ssr))
@@ -176,7 +176,7 @@ fn summary(cells: &[Measurement], (subset, holds): &Subset, waiter: &str) -> Opt
 mod tests {
     use super::*;
     use crate::barriers::{rows::rows, waiters::own};
-    use crate::options::Barriers;
+    use crate::options::BarriersOptions;
     use foregather_machine::Costs;
     use std::collections::BTreeMap;
 
@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn figures(waiters: &[Waiter], runs: &[Runs<CellResult>]) -> Vec<BTreeMap<String, f64>> {
-        let a_row = &rows(&Barriers::default()).0[0];
+        let a_row = &rows(&BarriersOptions::default()).0[0];
         row(a_row, waiters, runs, Nanos::from_ms(1_000)).into_iter().map(|m| m.figures).collect()
     }
 

@@ -13,8 +13,8 @@ pub mod rows;
 pub mod waiters;
 
 use crate::cells::Within;
-use crate::matrix::{Matrix, Order, Surroundings};
-use crate::options::Barriers;
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
+use crate::options::BarriersOptions;
 use crate::{Experiment, Measured, validate};
 use anyhow::{Context, Result, bail};
 use foregather_barrier::Algorithm;
@@ -61,7 +61,7 @@ const SUMMARIES: [Heading; 12] = [
     ("worst", Figure("cpu_over_oracle_worst")),
 ];
 
-impl Experiment for Barriers {
+impl Experiment for BarriersOptions {
     fn name(&self) -> &'static str {
         if self.validate { "barriers --validate" } else { "barriers" }
     }
@@ -125,7 +125,7 @@ impl Experiment for Barriers {
 }
 
 /// The rows that the options ask for, and what is to be said of them.
-fn chosen_rows(options: &Barriers, draws: bool) -> Result<(Vec<Row>, Vec<String>)> {
+fn chosen_rows(options: &BarriersOptions, draws: bool) -> Result<(Vec<Row>, Vec<String>)> {
     let (mut rows, mut notes) = rows::rows(options);
     if let Some(wanted) = options.rows.as_deref().filter(|_| !draws) {
         rows = named(&rows, wanted)?;
@@ -177,7 +177,7 @@ fn matrix(rows: &[Row], waiters: &[Waiter], repetitions: u32, ms: u64, (seed, qu
     let takes = |row: &Row, waiter: &Waiter| row.threads >= waiter.least_threads && can_take(waiter, row);
     let taken = |row: &Row| waiters.iter().filter(|waiter| takes(row, waiter)).cloned().collect::<Vec<_>>();
     let cells = rows.iter().map(|row| taken(row).len()).sum();
-    let mut matrix = Matrix::new("barriers", cells, repetitions, Order::Random(seed), quiet);
+    let mut matrix = CellLoop::new("barriers", cells, repetitions, TurnOrder::Random(seed), quiet);
     for row in rows {
         let cell = |waiter: &Waiter| BarrierCell {
             waiter: waiter.spec.clone(),
@@ -192,7 +192,8 @@ fn matrix(rows: &[Row], waiters: &[Waiter], repetitions: u32, ms: u64, (seed, qu
             iterations_per_us,
         };
         let waiters = taken(row);
-        let beside = Surroundings { hogs: row.hogs, background: row.background, quota: row.quota, ..Surroundings::default() };
+        let beside =
+            BackgroundOfRow { hogs: row.hogs, background: row.background, quota: row.quota, ..BackgroundOfRow::default() };
         let name = |waiter: &Waiter| format!("{}: {}", row.name(), waiter.name);
         let runs = matrix.row(beside, &waiters, name, |waiter, turn| {
             waiter.program.run(&cell(waiter), Within { quota: turn.quota, ..Within::default() })

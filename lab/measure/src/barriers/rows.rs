@@ -1,7 +1,7 @@
 //! The rows of the matrix: which team, beside what, where, how fine.
 //!
 //! [`rows`]: the fixed ones. [`draw`]: rows that no policy can have been tuned to, drawn from all.
-use crate::options::Barriers;
+use crate::options::BarriersOptions;
 use foregather_host::affinity;
 use foregather_host::cgroup::QuotaGroup;
 use foregather_machine::SplitMix;
@@ -16,7 +16,7 @@ const CROWDED: [LoadKey; 2] = [(5, 1, false), (7, 3, false)];
 const GRAINS_US: [u32; 4] = [0, 1, 5, 20];
 
 /// The rows that the options ask for, and what is left out on this machine and why.
-pub fn rows(options: &Barriers) -> (Vec<Row>, Vec<String>) {
+pub fn rows(options: &BarriersOptions) -> (Vec<Row>, Vec<String>) {
     let mut notes = Vec::new();
     let grains: &[u32] = if options.quick { &[0, 20] } else { &GRAINS_US };
     let loads: &[usize] = if options.quick { &[0, 1, 3, 6] } else { &[0, 1, 2, 3, 4, 5, 6, 7] };
@@ -161,19 +161,19 @@ mod tests {
 
     #[test]
     fn the_core_matrix_has_32_rows_of_different_names() {
-        let (rows, _) = rows(&Barriers::default());
+        let (rows, _) = rows(&BarriersOptions::default());
         let names: BTreeSet<_> = rows.iter().map(Row::name).collect();
         assert_eq!(names.len(), rows.len());
         assert_eq!(rows.len(), if affinity::allowed().len() < 2 { 28 } else { 32 });
         assert!(rows.iter().all(|row| row.class().is_core()));
         assert_eq!(Row::new((2, 1, false), 20).name(), "2t + 1 hog, 20 us");
-        let quick = super::rows(&Barriers { quick: true, ..Barriers::default() }).0;
+        let quick = super::rows(&BarriersOptions { quick: true, ..BarriersOptions::default() }).0;
         assert!(quick.iter().all(|row| rows.contains(row)) && quick.len() <= 8);
     }
 
     #[test]
     fn the_wide_matrix_has_the_classes_it_is_known_for() {
-        let rows: Vec<Row> = [rows(&Barriers::default()).0, beyond(), quota().to_vec()].concat();
+        let rows: Vec<Row> = [rows(&BarriersOptions::default()).0, beyond(), quota().to_vec()].concat();
         assert!(rows.iter().all(|row| Row::parse(&row.name()).as_ref() == Some(row)), "a name is its row");
         let names: BTreeSet<_> = rows.iter().map(Row::name).collect();
         assert_eq!(names.len(), rows.len());
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn every_row_of_the_ablation_is_one_of_the_wide_matrix() {
-        let all: Vec<Row> = [rows(&Barriers::default()).0, beyond()].concat();
+        let all: Vec<Row> = [rows(&BarriersOptions::default()).0, beyond()].concat();
         let rows = ablation();
         assert!(rows.iter().filter(|row| !row.pinned).all(|row| all.contains(row)));
         assert_eq!(rows.iter().map(Row::name).collect::<BTreeSet<_>>().len(), 17);

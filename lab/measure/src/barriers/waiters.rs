@@ -1,6 +1,6 @@
 //! The columns of the matrix: our barriers and policies, and the peers that are installed.
 use crate::cells::CellProgram;
-use crate::options::Barriers;
+use crate::options::BarriersOptions;
 use crate::peers::{BUILD, Listed, listed, program};
 use anyhow::{Result, bail};
 use foregather_bench::barriers::parse;
@@ -40,7 +40,7 @@ const OTHERS_FROM: u32 = 3;
 /// Policies that all barriers are shown with unless the matrix is wide.
 const FEW: [&str; 2] = ["spin", "spin-yield:CS:remote"];
 
-fn own_names(options: &Barriers) -> Vec<String> {
+fn own_names(options: &BarriersOptions) -> Vec<String> {
     if options.full || options.draw.is_some() {
         return DRAWN.map(|policy| format!("central/{policy}")).into();
     }
@@ -78,7 +78,7 @@ fn peer(name: &str, program: CellProgram) -> Waiter {
 }
 
 /// All waiters that the options ask for, and what is missing, with the remedy.
-pub fn waiters(options: &Barriers, costs: &Costs) -> (Vec<Waiter>, Vec<String>) {
+pub fn waiters(options: &BarriersOptions, costs: &Costs) -> (Vec<Waiter>, Vec<String>) {
     let (mut all, mut notes) = (Vec::new(), Vec::new());
     for name in own_names(options) {
         match own(&name, costs) {
@@ -158,14 +158,14 @@ mod tests {
     use super::*;
 
     fn all() -> Vec<Waiter> {
-        waiters(&Barriers::default(), &Costs::TYPICAL).0
+        waiters(&BarriersOptions::default(), &Costs::TYPICAL).0
     }
 
     #[test]
     fn every_own_waiter_is_one_that_a_cell_knows() {
         let choosing = ["randomised:local", "recent:remote", "holder-running:6us", "grain2cs:remote", "two-phase:0.62CS:remote"];
         let choosing = choosing.map(|policy| format!("central/{policy}"));
-        for name in own_names(&Barriers::default()).into_iter().chain(choosing) {
+        for name in own_names(&BarriersOptions::default()).into_iter().chain(choosing) {
             let waiter = own(&name, &Costs::TYPICAL).unwrap();
             assert_eq!(parse(&waiter.spec, &Costs::TYPICAL), parse(&name, &Costs::TYPICAL), "{name}");
         }
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn the_candidate_comes_first_and_is_no_yardstick() {
         for (quick, wide) in [(true, false), (false, false), (false, true)] {
-            let (all, _) = waiters(&Barriers { quick, wide, ..Barriers::default() }, &Costs::TYPICAL);
+            let (all, _) = waiters(&BarriersOptions { quick, wide, ..BarriersOptions::default() }, &Costs::TYPICAL);
             assert_eq!(all[0].name, CANDIDATE);
             assert!(all.iter().all(|waiter| waiter.yardstick != waiter.name.contains("/adaptive")), "{all:?}");
             assert!(quick || all.iter().filter(|waiter| waiter.yardstick).count() > 12, "{all:?}");

@@ -9,7 +9,7 @@
 pub mod output;
 
 use crate::cells::{CellProgram, Within};
-use crate::matrix::{Matrix, Order, Surroundings};
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
 use crate::options::{Dsm, DsmPart};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, bail};
@@ -61,10 +61,10 @@ impl Experiment for Dsm {
         let cpus = [cpus[0], cpus[1 % cpus.len()]];
         let turns = self.turns.unwrap_or(if self.quick { QUICK_TURNS } else { TURNS });
         let cells: Vec<DsmCell> = tasks.into_iter().map(|task| DsmCell { cpus, task }).collect();
-        let mut matrix = Matrix::new("shared memory", cells.len(), turns, Order::Alternating, quiet);
+        let mut matrix = CellLoop::new("shared memory", cells.len(), turns, TurnOrder::Alternating, quiet);
         matrix.found.notes = notes;
         let runs = matrix.row(
-            Surroundings::default(),
+            BackgroundOfRow::default(),
             &cells,
             |cell| output::name_of(&cell.task),
             |cell, _| {

@@ -3,8 +3,8 @@
 //! The runtime is preloaded, so the program is the same file each time; GNU's as it comes is whatever the
 //! program has.
 use crate::cells::library;
-use crate::matrix::{Matrix, Order, Runs, Surroundings};
-use crate::options::{ProgramName, Programs};
+use crate::matrix::{BackgroundOfRow, CellLoop, Runs, TurnOrder};
+use crate::options::{ProgramName, ProgramsOptions};
 use crate::teams::{or, with_regrets};
 use crate::{Experiment, Measured, peers};
 use anyhow::{Context, Result, bail, ensure};
@@ -64,7 +64,7 @@ struct Row {
     hogs: u32,
 }
 
-impl Experiment for Programs {
+impl Experiment for ProgramsOptions {
     fn name(&self) -> &'static str {
         "programs"
     }
@@ -79,10 +79,11 @@ impl Experiment for Programs {
         let mut notes = vec![];
         let columns = columns(self, &mut notes)?;
         let rows: Vec<Row> = rows(self);
-        let mut matrix = Matrix::new("programs", rows.len() * columns.len(), self.repetitions, Order::Random(self.seed), quiet);
+        let mut matrix =
+            CellLoop::new("programs", rows.len() * columns.len(), self.repetitions, TurnOrder::Random(self.seed), quiet);
         for row in rows {
             let name = |column: &RuntimeColumn| format!("{}: {}", row.name(), column.name);
-            let beside = Surroundings { hogs: row.hogs, ..Surroundings::default() };
+            let beside = BackgroundOfRow { hogs: row.hogs, ..BackgroundOfRow::default() };
             let limit = Nanos::from_ms(1_000 * u64::from(self.limit));
             let runs = matrix.row(beside, &columns, name, |column, _| run(&self.python, column, row.threads, limit))?;
             let measured = columns.iter().zip(&runs).map(|(column, runs)| one(row, column, runs, self.limit));
@@ -103,7 +104,7 @@ impl Row {
     }
 }
 
-fn rows(options: &Programs) -> Vec<Row> {
+fn rows(options: &ProgramsOptions) -> Vec<Row> {
     let (threads, hogs) = (or(&options.threads, &THREADS), or(&options.hogs, &HOGS));
     threads.iter().flat_map(|&threads| hogs.iter().map(move |&hogs| Row { threads, hogs })).collect()
 }
@@ -136,7 +137,7 @@ fn complaint(output: &Output) -> String {
 }
 
 /// All columns that are here, ours first.
-fn columns(options: &Programs, notes: &mut Vec<String>) -> Result<Vec<RuntimeColumn>> {
+fn columns(options: &ProgramsOptions, notes: &mut Vec<String>) -> Result<Vec<RuntimeColumn>> {
     let column = |name: &str, preload: Option<&Path>, more: Option<(&'static str, &str)>| {
         let preload = preload.map(|path| ("LD_PRELOAD", path.display().to_string()));
         let more = more.map(|(name, value)| (name, value.to_owned()));
@@ -218,8 +219,8 @@ fn one(row: Row, column: &RuntimeColumn, runs: &Runs<Printed>, limit_s: u32) -> 
 mod tests {
     use super::*;
 
-    fn options() -> Programs {
-        Programs {
+    fn options() -> ProgramsOptions {
+        ProgramsOptions {
             program: ProgramName::Hgb,
             python: "python3".into(),
             threads: vec![],
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn rows_are_all_teams_beside_all_hogs() {
         assert_eq!(rows(&options()).len(), 12);
-        let few = rows(&Programs { threads: vec![5], hogs: vec![0, 1], ..options() });
+        let few = rows(&ProgramsOptions { threads: vec![5], hogs: vec![0, 1], ..options() });
         assert_eq!(few.iter().map(|row| row.name()).collect::<Vec<_>>(), ["hgb, 5t, 0 hogs", "hgb, 5t, 1 hogs"]);
     }
 
@@ -248,11 +249,11 @@ mod tests {
         assert_eq!(named("gomp-passive").env, [("OMP_WAIT_POLICY", "passive".to_owned())]);
         let block = &named("foregather-block").env;
         assert!(block[0].0 == "LD_PRELOAD" && block[1] == ("FOREGATHER_WAIT", "block".to_owned()), "{block:?}");
-        let some = Programs { columns: Some(vec!["old".to_owned()]), ..options() };
+        let some = ProgramsOptions { columns: Some(vec!["old".to_owned()]), ..options() };
         assert_eq!(columns(&some, &mut vec![]).unwrap().len(), 1);
-        let none = Programs { columns: Some(vec!["gmop".to_owned()]), ..options() };
+        let none = ProgramsOptions { columns: Some(vec!["gmop".to_owned()]), ..options() };
         assert!(columns(&none, &mut vec![]).unwrap_err().to_string().contains("`gmop` is no column; there are foregather,"));
-        let lost = Programs { old: Some("/no/such.so".into()), ..options() };
+        let lost = ProgramsOptions { old: Some("/no/such.so".into()), ..options() };
         assert!(columns(&lost, &mut vec![]).unwrap_err().to_string().contains("--old: /no/such.so"));
     }
 

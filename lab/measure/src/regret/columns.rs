@@ -2,7 +2,7 @@
 use super::rows::{DrawnRow, EpisodeKind, Groups};
 use crate::barriers::waiters;
 use crate::cells::{CellProgram, RunningCell, Within};
-use crate::options::{Barriers, Regret};
+use crate::options::{BarriersOptions, Regret};
 use crate::peers::{RunnerSet, program};
 use anyhow::{Context, Error, Result, bail};
 use foregather_bench::openmp::OpenMpCell;
@@ -93,7 +93,7 @@ fn of_barriers(options: &Regret, costs: &Costs, notes: &mut Vec<String>) -> Resu
     if program().is_none() {
         notes.push(format!("only one peer is compared: build the others by `{}`", crate::peers::BUILD));
     }
-    let (known, missing) = waiters::waiters(&Barriers { draw: Some(None), ..Barriers::default() }, costs);
+    let (known, missing) = waiters::waiters(&BarriersOptions { draw: Some(None), ..BarriersOptions::default() }, costs);
     notes.extend(missing);
     let column = |name: &str, spec: &str| {
         let waiter = known.iter().find(|waiter| waiter.name == spec).with_context(|| format!("no waiter {spec}"))?;

@@ -11,7 +11,7 @@ mod rows;
 mod state;
 
 use crate::cells::myself;
-use crate::matrix::{Matrix, Order};
+use crate::matrix::{CellLoop, TurnOrder};
 use crate::options::Regret;
 use crate::{Experiment, Measured, machine_file, peers};
 use anyhow::{Result, ensure};
@@ -110,7 +110,7 @@ impl Experiment for Regret {
             columns.iter().all(|column| log.all(&row.name, &column.name, self.starts).len() == self.starts as usize)
         };
         let ahead = rows.iter().filter(|row| !is_known(&log, row)).count();
-        let mut matrix = Matrix::new("regret", ahead * columns.len(), self.starts, Order::Random(seed), quiet);
+        let mut matrix = CellLoop::new("regret", ahead * columns.len(), self.starts, TurnOrder::Random(seed), quiet);
         let mut complete = 0;
         for row in &rows {
             let name = |column: &Candidate| format!("{}: {}", row.name, column.name);

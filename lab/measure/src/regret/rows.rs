@@ -1,6 +1,6 @@
 //! The rows: a construct of OpenMP or a barrier, a team, its grain, and what runs beside it.
 use crate::barriers::rows;
-use crate::matrix::Surroundings;
+use crate::matrix::BackgroundOfRow;
 use foregather_bench::openmp::Construct;
 use foregather_machine::SplitMix;
 use foregather_results::load::{BackgroundLoad, WorkDistribution};
@@ -48,8 +48,8 @@ const GROUPS: [Groups; 6] = [Groups::One, Groups::One, Groups::One, Groups::One,
 const MOST_HOGS: u64 = 4;
 
 impl DrawnRow {
-    pub(super) fn surroundings(&self) -> Surroundings {
-        Surroundings { hogs: self.hogs, background: self.background, ..Surroundings::default() }
+    pub(super) fn surroundings(&self) -> BackgroundOfRow {
+        BackgroundOfRow { hogs: self.hogs, background: self.background, ..BackgroundOfRow::default() }
     }
 
     /// What is measured of it.

@@ -27,19 +27,19 @@ impl Time {
 }
 
 /// Row, column and number of the process.
-pub(super) type Key<'a> = (&'a str, &'a str, u32);
+pub(super) type RunKey<'a> = (&'a str, &'a str, u32);
 
 #[derive(Serialize, Deserialize)]
 struct LogEntry {
     run: String,
     row: String,
     #[serde(flatten)]
-    seen: Seen,
+    seen: StateLine,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Seen {
+enum StateLine {
     Process {
         column: String,
         start: u32,
@@ -84,18 +84,18 @@ impl RegretLog {
         Ok(log)
     }
 
-    fn add(&mut self, row: String, seen: Seen) {
+    fn add(&mut self, row: String, seen: StateLine) {
         match seen {
-            Seen::Process { column, start, time } => drop(self.times.insert((row, column, start), time)),
+            StateLine::Process { column, start, time } => drop(self.times.insert((row, column, start), time)),
             // A row that was interrupted is as disturbed as its most disturbed part.
-            Seen::Foreign { foreign_percent } => {
+            StateLine::Foreign { foreign_percent } => {
                 let most = self.foreign_percent.entry(row).or_insert(foreign_percent);
                 *most = most.max(foreign_percent);
             }
         }
     }
 
-    fn write(&mut self, row: &str, seen: Seen) -> Result<()> {
+    fn write(&mut self, row: &str, seen: StateLine) -> Result<()> {
         let line = LogEntry { run: self.run.clone(), row: row.to_owned(), seen };
         if let Some(file) = &mut self.file {
             writeln!(file, "{}", serde_json::to_string(&line)?).context("cannot keep a result")?;
@@ -104,7 +104,7 @@ impl RegretLog {
         Ok(())
     }
 
-    pub(super) fn known(&self, (row, column, start): Key<'_>) -> Option<Time> {
+    pub(super) fn known(&self, (row, column, start): RunKey<'_>) -> Option<Time> {
         self.times.get(&(row.to_owned(), column.to_owned(), start)).copied()
     }
 
@@ -117,12 +117,12 @@ impl RegretLog {
         self.foreign_percent.get(row).copied().unwrap_or(f64::NAN)
     }
 
-    pub(super) fn keep(&mut self, (row, column, start): Key<'_>, time: Time) -> Result<()> {
-        self.write(row, Seen::Process { column: column.to_owned(), start, time })
+    pub(super) fn keep(&mut self, (row, column, start): RunKey<'_>, time: Time) -> Result<()> {
+        self.write(row, StateLine::Process { column: column.to_owned(), start, time })
     }
 
     pub(super) fn keep_foreign(&mut self, row: &str, foreign_percent: f64) -> Result<()> {
-        self.write(row, Seen::Foreign { foreign_percent })
+        self.write(row, StateLine::Foreign { foreign_percent })
     }
 }
 

@@ -6,7 +6,7 @@ mod draw;
 mod judge;
 
 use crate::cells::{CellProgram, Within};
-use crate::matrix::{Matrix, Order, Surroundings};
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
 use crate::options::SchedulerJudge;
 use crate::{Experiment, Measured, calibration::Calibration, machine_file};
 use anyhow::{Result, ensure};
@@ -67,12 +67,12 @@ impl Experiment for SchedulerJudge {
                 draw::workload(seed.wrapping_mul(1_000_003).wrapping_add(number), &cpus[..width], self.ms * 1_000_000)
             })
             .collect();
-        let mut matrix = Matrix::new("scheduler", cells.len(), 1, Order::Alternating, quiet);
+        let mut matrix = CellLoop::new("scheduler", cells.len(), 1, TurnOrder::Alternating, quiet);
         let mut tally = DecisionTally::default();
         let (mut unusable, mut together) = (0, false);
         for (number, cell) in cells.iter().enumerate() {
             let name = |_: &()| format!("workload {number} on {} processors", cell.cpus.len());
-            matrix.row(Surroundings::default(), &[()], name, |(), _| {
+            matrix.row(BackgroundOfRow::default(), &[()], name, |(), _| {
                 let Some(recording) = CellProgram::default().run_to_end(cell, Within::default())? else { return Ok(None) };
                 together |= !recording.separate;
                 match judge(cell, &recording, &rules) {

@@ -3,9 +3,9 @@
 //! waits.
 mod predict;
 
-use crate::matrix::{Matrix, Order, Runs, Surroundings};
+use crate::matrix::{BackgroundOfRow, CellLoop, Runs, TurnOrder};
 use crate::options::{TeamMatrix, Teams};
-use crate::peers::{Runner, RunnerSet};
+use crate::peers::{CellRunner, RunnerSet};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::teams::{RUNNERS, TeamCell};
@@ -69,10 +69,11 @@ impl Experiment for Teams {
         let rows = rows(self);
         machine_file::load_or_measure()?;
         let iterations_per_us = Work::iterations_per_us();
-        let mut matrix = Matrix::new(self.name(), rows.len() * runners.len(), repetitions, Order::Random(options.seed), quiet);
+        let mut matrix =
+            CellLoop::new(self.name(), rows.len() * runners.len(), repetitions, TurnOrder::Random(options.seed), quiet);
         for row in rows {
-            let beside = Surroundings { hogs: row.hogs, ..Surroundings::default() };
-            let name = |runner: &Runner| format!("{}: {}", row.name(), runner.name);
+            let beside = BackgroundOfRow { hogs: row.hogs, ..BackgroundOfRow::default() };
+            let name = |runner: &CellRunner| format!("{}: {}", row.name(), runner.name);
             let runs = matrix.row(beside, &runners, name, |runner, _| {
                 let (body_ns, span_ns) = (u64::from(row.body_us) * 1_000, ms * 1_000_000);
                 let name = runner.name.clone();
@@ -112,7 +113,7 @@ pub(super) fn or<'n>(asked: &'n [u32], usual: &'n [u32]) -> &'n [u32] {
 }
 
 /// All runners of a row.
-fn measurements(row: Row, runners: &[Runner], runs: &[Runs<CellResult>]) -> Vec<Measurement> {
+fn measurements(row: Row, runners: &[CellRunner], runs: &[Runs<CellResult>]) -> Vec<Measurement> {
     let serial = runners.iter().position(|runner| runner.name == SERIAL).and_then(|at| typical(&runs[at].results, mean_us));
     with_regrets(runners.iter().zip(runs).map(|(runner, runs)| one(row, &runner.name, runs, serial)).collect())
 }

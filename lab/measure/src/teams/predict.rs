@@ -6,14 +6,14 @@
 use super::{KIND, mean_us, typical};
 use crate::Measured;
 use crate::barriers::predict::modes::Modes;
-use crate::barriers::predict::team::Team;
+use crate::barriers::predict::team::PredictedTeam;
 use crate::barriers::predict::{self, LOADS, Prediction};
 use crate::barriers::rows::draw;
 use crate::calibration::Calibration;
 use crate::counterfactual::{MOST_OVERHEAD, PeerModel, TeamWork, ValidModels, look_ns, validity_name};
-use crate::matrix::{Matrix, Order, Surroundings};
+use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
 use crate::options::Teams;
-use crate::peers::Runner;
+use crate::peers::CellRunner;
 use anyhow::{Result, ensure};
 use foregather_bench::teams::TeamCell;
 use foregather_bench::{CellResult, Work, prices};
@@ -22,9 +22,9 @@ use foregather_machine::{Costs, Nanos};
 use foregather_results::ids::PREDICTION_LIMIT;
 use foregather_results::load::WorkDistribution;
 use foregather_results::number::digits;
-use foregather_results::progress::Progress;
+use foregather_results::progress::ProgressMeter;
 use foregather_results::row::Row;
-use foregather_results::{Level, Measurement, NoiseMeter};
+use foregather_results::{Measurement, NoiseMeter, TrustLevel};
 
 /// Situations of each model on the idle machine, and under load; and how many of each may be missed.
 const SITUATIONS: usize = 12;
@@ -56,7 +56,7 @@ const MODELS: [(PeerModel, &str); 9] = [
 /// A model with what runs it, and what a region costs besides work and waits.
 struct Modelled {
     model: PeerModel,
-    runner: Runner,
+    runner: CellRunner,
     overhead: Nanos,
 }
 
@@ -86,7 +86,7 @@ impl Simulator {
             ran: Nanos::ZERO,
         };
         let job = work.job(row.threads, model, policy, self.cpus);
-        let times_us = Team { row, job, cpus: self.cpus, span: self.span }.simulate(&self.likeness, starts)?;
+        let times_us = PredictedTeam { row, job, cpus: self.cpus, span: self.span }.simulate(&self.likeness, starts)?;
         Ok(times_us.iter().map(|us| us * f64::from(work.meetings(model))).collect())
     }
 }
@@ -115,10 +115,10 @@ pub(super) fn run(options: &Teams, quiet: bool) -> Result<Measured> {
          them again"
     ));
     let predictions = predictions(&simulator, &modelled, &rows, (starts, quiet))?;
-    let mut matrix = Matrix::new("teams --predict", rows.len() * modelled.len(), starts, Order::Random(seed), quiet);
+    let mut matrix = CellLoop::new("teams --predict", rows.len() * modelled.len(), starts, TurnOrder::Random(seed), quiet);
     let mut found = Vec::new();
     for row in &rows {
-        let beside = Surroundings { hogs: row.hogs, background: row.background, ..Surroundings::default() };
+        let beside = BackgroundOfRow { hogs: row.hogs, background: row.background, ..BackgroundOfRow::default() };
         let name = |of: &Modelled| format!("{}: {}", row.name(), of.model.name());
         let cells = matrix.row(beside, &modelled, name, |of, _| of.runner.run(&cell(of, row, ms)))?;
         for (of, runs) in modelled.iter().zip(cells) {
@@ -132,7 +132,7 @@ pub(super) fn run(options: &Teams, quiet: bool) -> Result<Measured> {
         .flat_map(|of| [false, true].map(|under_load| verdict((of.model, under_load), &found)))
         .flatten()
         .collect();
-    if meter.stop(&[]).verdict == Level::Quiet && !interrupt::requested() {
+    if meter.stop(&[]).verdict == TrustLevel::Quiet && !interrupt::requested() {
         keep(&modelled, &verdicts);
     } else {
         notes.push("verdicts are not kept for `advise`: other programs used the processors".to_owned());
@@ -181,7 +181,7 @@ fn predictions<'a>(
     rows: &'a [Row],
     (starts, quiet): (u32, bool),
 ) -> Result<Vec<Prediction<'a>>> {
-    let mut progress = Progress::new("predict", rows.len() * modelled.len(), quiet);
+    let mut progress = ProgressMeter::new("predict", rows.len() * modelled.len(), quiet);
     let mut found = Vec::new();
     for (row, of) in rows.iter().flat_map(|row| modelled.iter().map(move |of| (row, of))) {
         progress.step(&format!("{}: {}", row.name(), of.model.name()));

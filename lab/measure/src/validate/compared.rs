@@ -21,11 +21,11 @@ pub(super) struct RunFigures {
 
 /// All runs of a cell, or all seeds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct CellRuns {
     pub(super) sides: Vec<RunFigures>,
 }
 
-impl Seen {
+impl CellRuns {
     pub(super) fn median(&self, of: impl Fn(&RunFigures) -> Option<f64>) -> Option<f64> {
         Distribution::of_values(&self.sides.iter().filter_map(of).collect::<Vec<_>>()).map(|all| all.quantile(0.5))
     }
@@ -39,8 +39,8 @@ impl Seen {
 pub(super) struct BothSides {
     pub(super) case: &'static str,
     pub(super) budget: Budget,
-    pub(super) measured: Seen,
-    pub(super) simulated: Seen,
+    pub(super) measured: CellRuns,
+    pub(super) simulated: CellRuns,
 }
 
 /// The time per barrier over that of the yardstick on the same side.
@@ -49,7 +49,7 @@ pub(super) const TIME: &str = "time over AB's";
 const THROTTLED: &str = "throttled/s";
 
 /// A number of each side of a pair.
-type Number<'a> = &'a dyn Fn(&Seen) -> Option<f64>;
+type NumberOf<'a> = &'a dyn Fn(&CellRuns) -> Option<f64>;
 
 /// What is held against each other of a row's pairs.
 pub(super) fn comparisons(compares: Compares, pairs: &[BothSides]) -> Vec<Comparison> {
@@ -59,8 +59,8 @@ pub(super) fn comparisons(compares: Compares, pairs: &[BothSides]) -> Vec<Compar
         if pair.budget.is_yardstick() {
             yardstick = pair.measured.us().zip(pair.simulated.us());
         }
-        let mut compare = |what, of: Number<'_>, over: (f64, f64)| {
-            let number = |seen: &Seen, over: f64| of(seen).map_or(f64::NAN, |number| number / over);
+        let mut compare = |what, of: NumberOf<'_>, over: (f64, f64)| {
+            let number = |seen: &CellRuns, over: f64| of(seen).map_or(f64::NAN, |number| number / over);
             let (measured, simulated) = (number(&pair.measured, over.0), number(&pair.simulated, over.1));
             // A count of nothing has no ratio to anything.
             let counts = what != THROTTLED || measured > 0.0 && simulated > 0.0;
@@ -68,14 +68,14 @@ pub(super) fn comparisons(compares: Compares, pairs: &[BothSides]) -> Vec<Compar
             all.push(Comparison { case, budget, what, measured, simulated, counts });
         };
         if compares == Compares::RoundTrips {
-            compare("round trip, us", &Seen::us, (1.0, 1.0));
+            compare("round trip, us", &CellRuns::us, (1.0, 1.0));
         } else if !pair.budget.is_yardstick() {
-            compare(TIME, &Seen::us, yardstick.unwrap_or((f64::NAN, f64::NAN)));
+            compare(TIME, &CellRuns::us, yardstick.unwrap_or((f64::NAN, f64::NAN)));
         }
         if compares == Compares::TimesAndShares {
             compare("processors used", &|seen| seen.median(|side| side.cpus), (1.0, 1.0));
         }
-        let throttled = |seen: &Seen| seen.median(|side| side.throttled_per_s);
+        let throttled = |seen: &CellRuns| seen.median(|side| side.throttled_per_s);
         if throttled(&pair.measured).is_some() {
             compare(THROTTLED, &throttled, (1.0, 1.0));
         }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn pair(budget: &str, policy: foregather_wait::Policy, measured: &[f64], simulated: &[f64]) -> BothSides {
-        let seen = |all: &[f64]| Seen {
+        let seen = |all: &[f64]| CellRuns {
             sides: all.iter().map(|&us| RunFigures { us, cpus: Some(us / 50.0), ..RunFigures::default() }).collect(),
         };
         let budget = Budget { name: budget.into(), policy };

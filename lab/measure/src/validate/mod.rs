@@ -18,10 +18,10 @@ mod sides;
 
 use crate::Measured;
 use crate::calibration::Calibration;
-use crate::matrix::{Matrix, Order};
-use crate::options::Barriers;
+use crate::matrix::{CellLoop, TurnOrder};
+use crate::options::BarriersOptions;
 use anyhow::{Result, bail};
-use compared::{BothSides, Comparison, RowVerdict, RunFigures, Seen, TIME, TOLERANCE, comparisons, enough};
+use compared::{BothSides, CellRuns, Comparison, RowVerdict, RunFigures, TIME, TOLERANCE, comparisons, enough};
 use foregather_bench::{Work, prices};
 use foregather_host::{affinity, interrupt};
 use foregather_machine::{Costs, Nanos};
@@ -32,7 +32,7 @@ use foregather_wait::Policy;
 use rows::{Compares, Row};
 
 /// A row that was run, or that could not be.
-struct Outcome {
+struct ValidatedRow {
     row: Row,
     pairs: Vec<BothSides>,
     comparisons: Vec<Comparison>,
@@ -40,7 +40,7 @@ struct Outcome {
     trouble: Option<String>,
 }
 
-impl Outcome {
+impl ValidatedRow {
     fn verdict(&self) -> Option<RowVerdict> {
         if self.trouble.is_some() { None } else { RowVerdict::of(&self.comparisons) }
     }
@@ -50,7 +50,7 @@ impl Outcome {
 ///
 /// # Errors
 /// If they select none, or the prices cannot be measured.
-pub(super) fn run(options: &Barriers, quiet: bool) -> Result<Measured> {
+pub(super) fn run(options: &BarriersOptions, quiet: bool) -> Result<Measured> {
     let mut rows = Row::all();
     if let Some(wanted) = &options.rows {
         rows.retain(|row| wanted.split(';').any(|part| row.name.eq_ignore_ascii_case(part.trim())));
@@ -61,11 +61,14 @@ pub(super) fn run(options: &Barriers, quiet: bool) -> Result<Measured> {
     let (_, costs) = prices::measure()?;
     let cells = rows.iter().flat_map(|row| row.cases.iter().map(|case| row.budgets(case, &costs).len())).sum();
     let repetitions = options.repetitions.unwrap_or(5);
-    let mut bench = Bench {
+    let mut bench = RowRunner {
         costs,
         calibration: Calibration::with_preemption(&costs)?,
-        cells: sides::Cells { span: Nanos::from_ms(options.ms.unwrap_or(100)), iterations_per_us: Work::iterations_per_us() },
-        matrix: Matrix::new("validate", cells, repetitions, Order::Random(options.seed), quiet).all_or_none(),
+        cells: sides::CellSettings {
+            span: Nanos::from_ms(options.ms.unwrap_or(100)),
+            iterations_per_us: Work::iterations_per_us(),
+        },
+        matrix: CellLoop::new("validate", cells, repetitions, TurnOrder::Random(options.seed), quiet).all_or_none(),
         notes: vec![],
     };
     let mut outcomes = Vec::new();
@@ -84,24 +87,24 @@ pub(super) fn run(options: &Barriers, quiet: bool) -> Result<Measured> {
 }
 
 /// What rows are run with.
-struct Bench {
+struct RowRunner {
     costs: Costs,
     calibration: Calibration,
-    cells: sides::Cells,
-    matrix: Matrix,
+    cells: sides::CellSettings,
+    matrix: CellLoop,
     /// Of round trips that could not be played to their end.
     notes: Vec<String>,
 }
 
-impl Bench {
+impl RowRunner {
     /// One row on both sides. What keeps it from being run is its outcome, and no reason to lose the others.
-    fn row(&mut self, row: Row) -> Outcome {
+    fn row(&mut self, row: Row) -> ValidatedRow {
         let (pairs, trouble) = match row.lacks(affinity::allowed().len()) {
             Some(lack) => (vec![], Some(lack)),
             None => self.pairs(&row).map_or_else(|error| (vec![], Some(format!("{error:#}"))), |pairs| (pairs, None)),
         };
         let comparisons = comparisons(row.compares, &pairs);
-        Outcome { row, pairs, comparisons, trouble }
+        ValidatedRow { row, pairs, comparisons, trouble }
     }
 
     fn pairs(&mut self, row: &Row) -> Result<Vec<BothSides>> {
@@ -125,8 +128,8 @@ impl Bench {
 }
 
 /// All of it, as measurements and as tables.
-fn found(outcomes: &[Outcome]) -> Measured {
-    let within = outcomes.iter().filter_map(Outcome::verdict).filter(|verdict| verdict.within()).count();
+fn found(outcomes: &[ValidatedRow]) -> Measured {
+    let within = outcomes.iter().filter_map(ValidatedRow::verdict).filter(|verdict| verdict.within()).count();
     let (mut measurements, mut notes) = (Vec::new(), Vec::new());
     for outcome in outcomes {
         measurements.extend(outcome.pairs.iter().flat_map(|pair| sides_of(outcome, pair)));
@@ -141,9 +144,9 @@ fn found(outcomes: &[Outcome]) -> Measured {
 }
 
 /// Both sides of a cell.
-fn sides_of(outcome: &Outcome, pair: &BothSides) -> [Measurement; 2] {
+fn sides_of(outcome: &ValidatedRow, pair: &BothSides) -> [Measurement; 2] {
     let row = outcome.row.name;
-    let side = |kind: &str, seen: &Seen, ratio: &dyn Fn(&Comparison) -> f64| {
+    let side = |kind: &str, seen: &CellRuns, ratio: &dyn Fn(&Comparison) -> f64| {
         let id = format!("validate/{row}/{}/{}/{kind}", pair.case, pair.budget.name);
         let what = if outcome.row.compares == Compares::RoundTrips { "one round trip" } else { "one barrier" };
         let all = Measurement::from_values(id, what, "us", seen.sides.iter().map(|side| side.us).collect());
@@ -162,7 +165,7 @@ fn sides_of(outcome: &Outcome, pair: &BothSides) -> [Measurement; 2] {
 }
 
 /// The factors of a row, if it was compared.
-fn factors(outcome: &Outcome) -> Option<Measurement> {
+fn factors(outcome: &ValidatedRow) -> Option<Measurement> {
     let verdict = outcome.verdict()?;
     let factors = outcome.comparisons.iter().filter(|c| c.counts).map(Comparison::factor).collect();
     let what = "measured and simulated differ by this factor";
@@ -176,7 +179,7 @@ fn factors(outcome: &Outcome) -> Option<Measurement> {
 }
 
 /// Every cell, with what is compared of it.
-fn cells_table(outcomes: &[Outcome]) -> ResultTable {
+fn cells_table(outcomes: &[ValidatedRow]) -> ResultTable {
     let headings = [
         "row",
         "case",
@@ -194,7 +197,7 @@ fn cells_table(outcomes: &[Outcome]) -> ResultTable {
     let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| digits(value, 3));
     for outcome in outcomes {
         for pair in &outcome.pairs {
-            let ssr = |seen: &Seen| shown(seen.median(|side| side.ssr.map(|ssr| ssr * 100.0)));
+            let ssr = |seen: &CellRuns| shown(seen.median(|side| side.ssr.map(|ssr| ssr * 100.0)));
             let cell = [
                 outcome.row.name.to_owned(),
                 pair.case.to_owned(),
@@ -227,7 +230,7 @@ fn budget(pair: &BothSides) -> String {
 }
 
 /// Every row, with its verdict.
-fn rows_table(outcomes: &[Outcome]) -> ResultTable {
+fn rows_table(outcomes: &[ValidatedRow]) -> ResultTable {
     let mut table = ResultTable::new(["row", "what", "factor", "worst", "verdict"]);
     for outcome in outcomes {
         let verdict = outcome.verdict();

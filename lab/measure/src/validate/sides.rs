@@ -4,11 +4,11 @@
 //! V1 is whole round trips: two threads that block hand a word to and fro. The prices of single switches go
 //! into the simulator, so what a wake costs the waker, and what goes on at the same time, is compared by
 //! them.
-use super::compared::{RunFigures, Seen};
+use super::compared::{CellRuns, RunFigures};
 use super::rows::{Budget, Case, GRAIN, Pinning};
 use crate::calibration::Calibration;
 use crate::cells::{CellProgram, Within};
-use crate::matrix::{Matrix, Surroundings};
+use crate::matrix::{BackgroundOfRow, CellLoop};
 use crate::waits::{self, Circumstance, Placement};
 use anyhow::{Result, anyhow};
 use foregather_bench::ping_pong::{self, Method};
@@ -32,7 +32,7 @@ const ROUNDS: u32 = 2_000;
 
 /// How cells are run.
 #[derive(Clone, Copy)]
-pub(super) struct Cells {
+pub(super) struct CellSettings {
     /// For how long, where nothing acts more slowly than a tick.
     pub(super) span: Nanos,
     /// What a microsecond's computation is.
@@ -57,12 +57,12 @@ impl Drop for Confined {
     }
 }
 
-impl Cells {
+impl CellSettings {
     /// All budgets of a case, beside the same hogs. Fewer results than were asked for after an interrupt.
     ///
     /// # Errors
     /// If the circumstance cannot be made, or a cell fails.
-    pub(super) fn run(&self, case: &Case, budgets: &[Budget], matrix: &mut Matrix) -> Result<Vec<Seen>> {
+    pub(super) fn run(&self, case: &Case, budgets: &[Budget], matrix: &mut CellLoop) -> Result<Vec<CellRuns>> {
         let two: Vec<CpuId> = affinity::allowed().into_iter().take(2).collect();
         let last = two[two.len() - 1];
         let pins = match case.place {
@@ -73,10 +73,10 @@ impl Cells {
         let ours: Vec<CpuId> = two.iter().copied().filter(|&cpu| !(case.realtime && cpu == last)).collect();
         let _confined = Confined::to(&ours)?;
         let quota = case.quota_ms.map(|ms| f64::from(ms) / 100.0);
-        let beside = Surroundings { hogs: case.hogs, nice: case.nice, quota, ..Surroundings::default() };
+        let beside = BackgroundOfRow { hogs: case.hogs, nice: case.nice, quota, ..BackgroundOfRow::default() };
         let name = |budget: &Budget| format!("{}: {}", case.name, budget.name);
         let runs = matrix.row(beside, budgets, name, |budget, turn| self.cell(case, budget, &pins, turn.quota).map(Some))?;
-        Ok(runs.into_iter().map(|runs| Seen { sides: runs.results }).collect())
+        Ok(runs.into_iter().map(|runs| CellRuns { sides: runs.results }).collect())
     }
 
     fn cell(&self, case: &Case, budget: &Budget, pins: &[CpuId], quota: Option<&QuotaGroup>) -> Result<RunFigures> {
@@ -139,8 +139,8 @@ impl Calibration {
     ///
     /// # Errors
     /// If the simulator refuses the study.
-    pub(super) fn run(&self, case: &Case, budget: &Budget) -> Result<Seen> {
-        let mut seen = Seen::default();
+    pub(super) fn run(&self, case: &Case, budget: &Budget) -> Result<CellRuns> {
+        let mut seen = CellRuns::default();
         for seed in 1..=SEEDS {
             let outcome = smp::run(&self.study(case, budget, seed), || !interrupt::requested());
             let outcome = outcome.map_err(|error| anyhow!("{} with {}: {error}", case.name, budget.name))?;
@@ -170,25 +170,25 @@ fn simulated(outcome: &Outcome, limited: bool) -> RunFigures {
 ///
 /// # Errors
 /// As [`waits::ping_pongs`].
-pub(super) fn measured_trips(case: &Case, notes: &mut Vec<String>) -> Result<Seen> {
+pub(super) fn measured_trips(case: &Case, notes: &mut Vec<String>) -> Result<CellRuns> {
     let placement = if case.place == Pinning::One { Placement::OneCpu } else { Placement::TwoCpus };
-    let circumstance = Circumstance { side: ping_pong::Side::Threads, placement, gap: Nanos::ZERO, runs: ROUND_TRIPS };
+    let circumstance = Circumstance { side: ping_pong::PartyKind::Threads, placement, gap: Nanos::ZERO, runs: ROUND_TRIPS };
     let mut matrix = waits::matrix(1, true);
     let all = waits::ping_pongs(circumstance, &[Method::Futex], &mut matrix)?;
     notes.append(&mut matrix.found.notes);
     let us = |&cycles: &u64| clock::cycles_to_nanos(cycles).as_us();
     let median = |part: &ping_pong::PingPong| Distribution::quantile_of(part.cycles.iter().map(us), 0.5);
     let parts = all.iter().flat_map(|(_, parts)| parts).map(median);
-    Ok(Seen { sides: parts.map(|us| RunFigures { us, ..RunFigures::default() }).collect() })
+    Ok(CellRuns { sides: parts.map(|us| RunFigures { us, ..RunFigures::default() }).collect() })
 }
 
 /// The same in the simulator, the mean of each seed.
 ///
 /// # Errors
 /// If a wait fails there.
-pub(super) fn simulated_round_trips(case: &Case, likeness: &Calibration) -> Result<Seen> {
+pub(super) fn simulated_round_trips(case: &Case, likeness: &Calibration) -> Result<CellRuns> {
     let machine = likeness.machine(case.place.cpus(), false, None);
-    let mut seen = Seen::default();
+    let mut seen = CellRuns::default();
     for seed in 1..=SEEDS {
         let smp = Smp::<Heap>::new(&machine, 2, seed);
         let words = [SimWord::default(), SimWord::default()];
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_simulated_round_trip_costs_what_its_switches_cost() {
         let row = &Row::all()[0];
-        let round_trips: Vec<Seen> = row.cases.iter().map(|case| simulated_round_trips(case, &LIKENESS).unwrap()).collect();
+        let round_trips: Vec<CellRuns> = row.cases.iter().map(|case| simulated_round_trips(case, &LIKENESS).unwrap()).collect();
         for (round_trip, price) in round_trips.iter().zip([LIKENESS.prices.switch, LIKENESS.prices.wake_idle]) {
             let us = round_trip.us().unwrap();
             assert!((us / (price * 2).as_us() - 1.0).abs() < 0.05, "{us} us of {price}");

@@ -4,12 +4,18 @@ use super::placed::Placed;
 use super::{anchor, escape, papers};
 use crate::distinct;
 use foregather_results::number::quantity;
-use foregather_results::{Outcome, Results, Value, Verdict, counts};
+use foregather_results::{ClaimOutcome, Results, Value, Verdict, counts};
 use std::fmt::Write;
 
 /// What a reader has to look at first; the rest is behind a line with its count.
-const ORDER: [Outcome; 6] =
-    [Outcome::Differs, Outcome::NotComparable, Outcome::HoldsWithinNoise, Outcome::Holds, Outcome::Fitted, Outcome::Given];
+const ORDER: [ClaimOutcome; 6] = [
+    ClaimOutcome::Differs,
+    ClaimOutcome::NotComparable,
+    ClaimOutcome::HoldsWithinNoise,
+    ClaimOutcome::Holds,
+    ClaimOutcome::Fitted,
+    ClaimOutcome::Given,
+];
 /// Outcomes whose claims are open from the beginning: those that ask for an explanation.
 const OPEN: usize = 2;
 /// More claims of an outcome would make no list that is read.
@@ -62,7 +68,7 @@ fn filter(all: &[&Verdict]) -> String {
 }
 
 /// The claims with one outcome; nothing if there are none.
-fn group(of: &[&Verdict], outcome: Outcome, open: bool, placed: &Placed) -> String {
+fn group(of: &[&Verdict], outcome: ClaimOutcome, open: bool, placed: &Placed) -> String {
     if of.is_empty() {
         return String::new();
     }
@@ -76,10 +82,10 @@ fn group(of: &[&Verdict], outcome: Outcome, open: bool, placed: &Placed) -> Stri
     )
 }
 
-fn class(outcome: Outcome) -> &'static str {
+fn class(outcome: ClaimOutcome) -> &'static str {
     match outcome {
-        Outcome::Holds | Outcome::HoldsWithinNoise => "holds",
-        Outcome::Differs => "differs",
+        ClaimOutcome::Holds | ClaimOutcome::HoldsWithinNoise => "holds",
+        ClaimOutcome::Differs => "differs",
         _ => "other",
     }
 }

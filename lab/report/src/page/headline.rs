@@ -3,16 +3,16 @@ use super::glossary::Marked;
 use super::origin::date;
 use super::{Document, escape, is_reproduction, papers, several};
 use crate::{Headline, barriers, openmp, ping_pong};
-use foregather_results::{Measurement, Outcome, Results, counts};
+use foregather_results::{ClaimOutcome, Measurement, Results, counts};
 
 /// More sentences are not read.
 const SENTENCES: usize = 3;
 
 /// Says in a sentence what measurements come to, if they are of its kind.
-type Sentence = fn(&[Measurement]) -> Option<Headline>;
+type HeadlineFn = fn(&[Measurement]) -> Option<Headline>;
 
 /// What figures say of a document, the most telling first.
-const OF_MEASUREMENTS: [Sentence; 4] =
+const OF_MEASUREMENTS: [HeadlineFn; 4] =
     [barriers::headline, openmp::headline_of_constructs, openmp::headline_of_programs, ping_pong::headline];
 
 /// The title, the machine, and the headline: what measurements and claims come to, else what the first figure
@@ -77,12 +77,12 @@ fn of_claims(documents: &[Document<'_>]) -> Option<String> {
     let first = all.first()?;
     let papers = crate::distinct(all.iter().map(|verdict| verdict.paper.as_str())).len();
     let whose = if papers == 1 { papers::cited(&first.paper) } else { several(papers, "paper") };
-    let holds = |outcome| matches!(outcome, Outcome::Holds | Outcome::HoldsWithinNoise);
+    let holds = |outcome| matches!(outcome, ClaimOutcome::Holds | ClaimOutcome::HoldsWithinNoise);
     let (held, differ) = (
         all.iter().filter(|verdict| holds(verdict.verdict)).count(),
-        all.iter().filter(|verdict| verdict.verdict == Outcome::Differs).count(),
+        all.iter().filter(|verdict| verdict.verdict == ClaimOutcome::Differs).count(),
     );
-    let rest = all.iter().copied().filter(|verdict| !holds(verdict.verdict) && verdict.verdict != Outcome::Differs);
+    let rest = all.iter().copied().filter(|verdict| !holds(verdict.verdict) && verdict.verdict != ClaimOutcome::Differs);
     let rest = counts(rest);
     let rest = if rest.is_empty() { rest } else { format!("; the rest: {rest}") };
     let verb = |count: usize, verb: &str| format!("{count} {verb}{}", if count == 1 { "s" } else { "" });

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use foregather_results::ids::MEASURED;
 use foregather_results::number::quantity;
-use foregather_results::{Level, Measurement, Results};
+use foregather_results::{Measurement, Results, TrustLevel};
 use miniz_oxide::deflate::compress_to_vec;
 use std::fmt::Write;
 
@@ -29,8 +29,8 @@ fn experiment(of: &Results) -> String {
 }
 
 /// How far the results can be trusted: simulated ones entirely.
-pub(super) fn level(of: &Results) -> Level {
-    if is_simulated(of) { Level::Quiet } else { of.noise.verdict }
+pub(super) fn level(of: &Results) -> TrustLevel {
+    if is_simulated(of) { TrustLevel::Quiet } else { of.noise.verdict }
 }
 
 /// Returns whether all measurements were made in virtual time.

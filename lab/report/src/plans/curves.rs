@@ -2,8 +2,8 @@
 use super::description::Description;
 use super::{Drawn, Shown, choices, circumstances, describe, distinct, plain};
 use crate::axis::{Marks, Scale};
-use crate::curve::{Curve, Look, Point};
-use crate::lines::{AxisSide, CURVES_MAX, Lines, PLOTS_MAX, Plot, more_than};
+use crate::curve::{Curve, CurveStyle, Point};
+use crate::lines::{AxisSide, CURVES_MAX, LineChart, PLOTS_MAX, Plot, more_than};
 use crate::published::PublishedMark;
 use foregather_results::Measurement;
 use foregather_results::claims::Published;
@@ -17,7 +17,7 @@ const OF_PROCESSORS: u32 = 16;
 const HALF_PERCENT: f64 = 50.0;
 
 /// One measurement as a point.
-struct Reading {
+struct CurvePoint {
     panel: String,
     series: String,
     x: String,
@@ -49,9 +49,9 @@ pub(super) fn draw(mut plan: Shown<'_>, published: &[Published]) -> Option<Drawn
     let reading = |(_, m): &(usize, &Measurement)| {
         let s = &m.summary;
         let (panel, series, x) = (circumstances(m, &others), describe(m, &series).join(" "), choices(m, &x).join(" "));
-        Some(Reading { panel, series, x, y: s.mean?, low: s.min?, high: s.max?, values: s.n })
+        Some(CurvePoint { panel, series, x, y: s.mean?, low: s.min?, high: s.max?, values: s.n })
     };
-    let readings: Vec<Reading> = plan.points.iter().filter_map(reading).collect();
+    let readings: Vec<CurvePoint> = plan.points.iter().filter_map(reading).collect();
     let across = Across::of(&x, &readings);
     if across.labels.len() < 2 {
         return None;
@@ -78,7 +78,7 @@ pub(super) fn draw(mut plan: Shown<'_>, published: &[Published]) -> Option<Drawn
     caption += &more_than(CURVES_MAX, series.len(), "curves");
     let holds = if plan.unit == "%" { vec![100.0] } else { vec![] };
     let ends = if let Marks::Names(names) = &across.marks { vec![-0.5, names.len() as f64 - 0.5] } else { vec![] };
-    let lines = Lines {
+    let lines = LineChart {
         title: plan.title,
         x: AxisSide { name: across.name, scale: across.scale.unwrap_or(Scale::Span), marks: across.marks, holds: ends },
         y: AxisSide { holds, ..AxisSide::new(y, Scale::Linear) },
@@ -89,19 +89,19 @@ pub(super) fn draw(mut plan: Shown<'_>, published: &[Published]) -> Option<Drawn
     Some(Drawn { svg: lines.render(), caption })
 }
 
-fn plot(readings: &[Reading], panel: &str, across: &Across, unit: &str, published: &[Published]) -> Plot {
-    let here: Vec<&Reading> = readings.iter().filter(|r| r.panel == panel).collect();
+fn plot(readings: &[CurvePoint], panel: &str, across: &Across, unit: &str, published: &[Published]) -> Plot {
+    let here: Vec<&CurvePoint> = readings.iter().filter(|r| r.panel == panel).collect();
     let mut names = distinct(here.iter().map(|r| r.series.as_str()));
     names.truncate(CURVES_MAX);
     let curve = |name: &str| {
-        let point = |r: &&&Reading| Some(Point { x: across.place(&r.x)?, y: r.y, low: r.low, high: r.high });
+        let point = |r: &&&CurvePoint| Some(Point { x: across.place(&r.x)?, y: r.y, low: r.low, high: r.high });
         let mut points: Vec<Point> = here.iter().filter(|r| r.series == name).filter_map(|r| point(&r)).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let look = match across.scale {
-            None => Look::Dots,
+            None => CurveStyle::Dots,
             // A line alone needs no marks to be told apart.
-            Some(_) if points.len() > ALONE_MAX && names.len() == 1 => Look::Line,
-            Some(_) => Look::Points,
+            Some(_) if points.len() > ALONE_MAX && names.len() == 1 => CurveStyle::Line,
+            Some(_) => CurveStyle::Points,
         };
         Curve { name: name.to_owned(), points, look }
     };
@@ -127,7 +127,7 @@ fn average(curve: &Curve, unit: &str) -> Option<String> {
 }
 
 impl Across {
-    fn of(names: &[&str], readings: &[Reading]) -> Self {
+    fn of(names: &[&str], readings: &[CurvePoint]) -> Self {
         let labels: Vec<String> = distinct(readings.iter().map(|r| r.x.as_str())).into_iter().map(str::to_owned).collect();
         let mut name = names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(", ");
         let is_load = names == ["load"];

@@ -13,7 +13,7 @@ const NAMES_AVERAGED: usize = 3;
 const REGRET: &str = "regret";
 
 /// The means of all rows with one choice, column by column.
-struct Effect<'a> {
+struct ChoiceMeans<'a> {
     name: &'a str,
     choice: String,
     means: Vec<Option<f64>>,
@@ -21,12 +21,12 @@ struct Effect<'a> {
 
 /// Rows or columns, in order of first appearance.
 #[derive(Default)]
-struct Places {
+struct NamedPositions {
     names: Vec<Vec<String>>,
     known: BTreeMap<Vec<String>, usize>,
 }
 
-impl Places {
+impl NamedPositions {
     fn of(&mut self, names: Vec<String>) -> usize {
         *self.known.entry(names).or_insert_with_key(|names| {
             self.names.push(names.clone());
@@ -47,7 +47,7 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
         (None, unit) => format!("{} ({unit})", plan.what),
     };
     let shown: Vec<&(usize, &Measurement)> = plan.points.iter().filter(|(_, m)| m.summary.mean.is_some()).collect();
-    let (mut across, mut down) = (Places::default(), Places::default());
+    let (mut across, mut down) = (NamedPositions::default(), NamedPositions::default());
     let mut cells = BTreeMap::new();
     for (number, m) in &shown {
         let place = (down.of(choices(m, &row_names)), across.of(describe(m, &columns)));
@@ -58,7 +58,7 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     let mut rows: Vec<HeatRow> = down.names.into_iter().enumerate().map(row).collect();
     let effects = if row_names.len() >= NAMES_AVERAGED { effects(&row_names, &rows) } else { vec![] };
     let caption = caption((&what, plan.unit), &shown, &names, &effects, &across)?;
-    let summary = |e: &Effect<'_>| HeatRow {
+    let summary = |e: &ChoiceMeans<'_>| HeatRow {
         names: vec![format!("average of {} {}", plain(e.name), e.choice)],
         cells: e.means.iter().map(|mean| mean.map(|mean| (mean, None))).collect(),
     };
@@ -104,7 +104,7 @@ fn column(names: &[String]) -> Column {
 }
 
 /// The means of the rows with each choice of each name.
-fn effects<'a>(names: &[&'a str], rows: &[HeatRow]) -> Vec<Effect<'a>> {
+fn effects<'a>(names: &[&'a str], rows: &[HeatRow]) -> Vec<ChoiceMeans<'a>> {
     let mut all = Vec::new();
     for (part, name) in names.iter().enumerate() {
         for choice in super::distinct(rows.iter().map(|row| row.names[part].as_str())) {
@@ -114,7 +114,7 @@ fn effects<'a>(names: &[&'a str], rows: &[HeatRow]) -> Vec<Effect<'a>> {
                 (!cells.is_empty()).then(|| cells.iter().sum::<f64>() / cells.len() as f64)
             };
             let means = (0..rows[0].cells.len()).map(mean).collect();
-            all.push(Effect { name, choice: choice.to_owned(), means });
+            all.push(ChoiceMeans { name, choice: choice.to_owned(), means });
         }
     }
     all
@@ -125,7 +125,7 @@ fn caption(
     (what, unit): (&str, &str),
     shown: &[&(usize, &Measurement)],
     names: &[&str],
-    effects: &[Effect<'_>],
+    effects: &[ChoiceMeans<'_>],
     across: &[Vec<String>],
 ) -> Option<String> {
     let mean = |m: &&&(usize, &Measurement)| m.1.summary.mean.unwrap_or(0.0);
@@ -135,7 +135,7 @@ fn caption(
     let told = |m: &(usize, &Measurement)| format!("{} ({})", number(m.1.summary.mean.unwrap_or(0.0)), circumstances(m.1, names));
     let mut text = format!("{}: from {} to {}.", capital(what.split(" (").next().unwrap_or_default()), told(least), told(most));
     // How far apart the choices of a name lie in a column.
-    let mut strongest: Option<(f64, &Effect<'_>, &Effect<'_>, usize)> = None;
+    let mut strongest: Option<(f64, &ChoiceMeans<'_>, &ChoiceMeans<'_>, usize)> = None;
     for (i, a) in effects.iter().enumerate() {
         for b in effects[i + 1..].iter().filter(|b| b.name == a.name) {
             for (column, pair) in a.means.iter().zip(&b.means).enumerate() {
@@ -149,7 +149,7 @@ fn caption(
         }
     }
     if let Some((apart, low, high, column)) = strongest.filter(|s| s.0 > 0.0) {
-        let mean = |e: &Effect<'_>| number(e.means[column].unwrap_or(0.0));
+        let mean = |e: &ChoiceMeans<'_>| number(e.means[column].unwrap_or(0.0));
         text += &format!(
             " Most depends on {}: {} of {} on average with {}, {} with {}",
             plain(low.name),

@@ -20,7 +20,7 @@ const WINDOWS_AFTER: f64 = 6.0;
 const BEGINNING: f64 = 0.2;
 
 /// What one run recorded.
-struct Recorded<'a> {
+struct RecordedStates<'a> {
     /// Its choices, and their names.
     name: String,
     names: Vec<&'a str>,
@@ -53,7 +53,7 @@ pub(super) fn draw(plan: &Shown<'_>) -> Option<Drawn> {
 }
 
 /// The runs that recorded states or rates over time.
-fn recorded<'a>(plan: &Shown<'a>) -> Vec<Recorded<'a>> {
+fn recorded<'a>(plan: &Shown<'a>) -> Vec<RecordedStates<'a>> {
     let mut names: Vec<&str> = distinct(plan.states.iter().flat_map(|m| m.labels.keys()).map(String::as_str));
     names.retain(|name| !super::NO_CHOICE.contains(name));
     let mut groups: Vec<(String, Vec<&'a Measurement>)> = vec![];
@@ -72,7 +72,7 @@ fn recorded<'a>(plan: &Shown<'a>) -> Vec<Recorded<'a>> {
         let (sample_ms, window_ms) = (ms(first, "sample_us"), ms(ssr, "window_us"));
         let states: Vec<&[f64]> = STATES.iter().map(|state| values(find(state))).collect();
         let complete = sample_ms > 0.0 && states.iter().all(|state| !state.is_empty() && state.len() == states[0].len());
-        Recorded {
+        RecordedStates {
             name,
             names: names.clone(),
             native: if complete { values(find("native")) } else { &[] },
@@ -85,7 +85,7 @@ fn recorded<'a>(plan: &Shown<'a>) -> Vec<Recorded<'a>> {
     groups.into_iter().map(run).filter(|run| run.length_ms() > 0.0).collect()
 }
 
-impl Recorded<'_> {
+impl RecordedStates<'_> {
     fn samples(&self) -> usize {
         self.states.first().map_or(0, |state| state.len())
     }
@@ -150,7 +150,7 @@ impl Recorded<'_> {
     }
 }
 
-fn caption(plan: &Shown<'_>, run: &Recorded<'_>) -> String {
+fn caption(plan: &Shown<'_>, run: &RecordedStates<'_>) -> String {
     let told = |means: Vec<f64>| {
         let told: Vec<String> = STATES.iter().zip(means).map(|(state, mean)| format!("{mean:.1} {state}")).collect();
         told.join(", ")
@@ -187,7 +187,7 @@ fn caption(plan: &Shown<'_>, run: &Recorded<'_>) -> String {
 }
 
 /// When the plan's other runs fell into step.
-fn elsewhere(plan: &Shown<'_>, run: &Recorded<'_>) -> Option<String> {
+fn elsewhere(plan: &Shown<'_>, run: &RecordedStates<'_>) -> Option<String> {
     let others = plan.points.iter().filter(|(_, m)| !run.rates.is_empty() && circumstances(m, &run.names) != run.name);
     let when: Vec<Option<f64>> = others.map(|(_, m)| m.figures.get("transition_ms").copied()).collect();
     let mut times: Vec<f64> = when.iter().flatten().copied().collect();

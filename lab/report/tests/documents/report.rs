@@ -4,7 +4,7 @@ use crate::{sample, skew_and_noise, timelines};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use foregather_report::{Figure, figure_svg, figures, page};
-use foregather_results::{Measurement, Outcome, Results, Value, Verdict};
+use foregather_results::{ClaimOutcome, Measurement, Results, Value, Verdict};
 use miniz_oxide::inflate::decompress_to_vec;
 
 fn demo() -> Vec<Results> {
@@ -108,7 +108,7 @@ fn figures_stand_under_their_topics_and_papers_and_claims_lead_to_them() {
         verdict,
         reason: "r".to_owned(),
     };
-    results.verdicts = vec![claim("fig3-11b-twice", Outcome::Holds), claim("rds-bears-65", Outcome::Differs)];
+    results.verdicts = vec![claim("fig3-11b-twice", ClaimOutcome::Holds), claim("rds-bears-65", ClaimOutcome::Differs)];
     let page = page(&[sample::waits(), sample::barriers(1), results]);
     let at = |part: &str| page.find(part).unwrap_or_else(|| panic!("{part} is missing"));
     assert!(
@@ -230,7 +230,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
     }
     let text = || evil.to_owned();
     let value = || Some(Value::Text(evil.to_owned()));
-    let verdict = Outcome::Holds;
+    let verdict = ClaimOutcome::Holds;
     results.verdicts.push(Verdict {
         paper: text(),
         id: text(),

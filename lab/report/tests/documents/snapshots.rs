@@ -3,7 +3,7 @@
 use crate::{sample, skew_and_noise, timelines};
 use expect_test::expect_file;
 use foregather_report::page;
-use foregather_results::{Level, Results};
+use foregather_results::{Results, TrustLevel};
 use std::collections::BTreeMap;
 
 /// Every figure on the page of these results: its caption, its texts line by line, the points of its curves,
@@ -153,7 +153,7 @@ fn headlines_conclude_only_where_the_numbers_allow_it() {
     ];
     let mut said = String::new();
     for (name, mut results) in all {
-        for verdict in [Level::Quiet, Level::Noisy, Level::Unusable] {
+        for verdict in [TrustLevel::Quiet, TrustLevel::Noisy, TrustLevel::Unusable] {
             results.noise.verdict = verdict;
             said += &format!("{name}, {verdict}: {}\n", lead(&results));
         }

@@ -1,6 +1,6 @@
 //! Recorded journals as one file: each recording is packed by itself, without what no replay looks at.
 use super::recording::{Recording, record_once, record_quietly};
-use crate::Trial;
+use crate::TrialOptions;
 use anyhow::{Context, Result, bail};
 use foregather_bench::apps::App;
 use foregather_bench::apps::is::Is;
@@ -72,7 +72,7 @@ struct PackedRun {
 
 impl Archive {
     /// The recordings that a trial is judged by.
-    pub(super) fn of(trial: &Trial) -> Result<Self> {
+    pub(super) fn of(trial: &TrialOptions) -> Result<Self> {
         match &trial.journals {
             None => Self::read(SHIPPED),
             Some(file) => Self::read(&std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?),

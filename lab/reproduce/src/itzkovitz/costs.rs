@@ -6,7 +6,7 @@ use super::recording::Recording;
 use super::scenario::{Replayed, Scenario, replay};
 use super::{count, number};
 use crate::points::Points;
-use crate::{Findings, Trial};
+use crate::{Findings, TrialOptions};
 use anyhow::Result;
 use foregather_barrier::Algorithm as Barrier;
 use foregather_bench::apps::tsp::Tsp;
@@ -129,7 +129,7 @@ fn message(scenario: &Scenario, bytes: usize) -> Result<f64> {
     Ok(ends.into_iter().max().unwrap_or_default().as_us() / f64::from(2 * ROUNDS))
 }
 
-pub(super) fn messages(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn messages(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let scenario = Scenario::event_driven_1999();
     let claims = [("message-header", 32), ("message-half-k", 512), ("message-1k", 1_024), ("message-4k", 4_096)];
     for (claim, bytes) in claims {
@@ -138,7 +138,7 @@ pub(super) fn messages(_: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn costs(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn costs(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let scenario = Scenario::event_driven_1999();
     faults(&scenario, found)?;
     let linear = Scenario { barrier: Barrier::Gather(HOSTS), ..scenario.clone() };
@@ -185,7 +185,7 @@ fn faults(scenario: &Scenario, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn table2(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn table2(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let archive = Archive::of(trial)?;
     let programs = [
         ("sor", archive.get("sor", HOSTS)?),

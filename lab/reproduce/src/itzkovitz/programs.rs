@@ -4,7 +4,7 @@ use super::archive::{Archive, CHUNK, EIGHT, HOSTS, TOURS, tsp_take, water};
 use super::number;
 use super::recording::Recording;
 use super::scenario::{Replayed, Scenario};
-use crate::{Answer, Findings, Trial};
+use crate::{Answer, Findings, TrialOptions};
 use anyhow::Result;
 use foregather_bench::apps::App;
 use foregather_bench::apps::is::Is;
@@ -125,7 +125,7 @@ fn parts(show: &Replayed) -> [f64; apps::PARTS.len()] {
     parts
 }
 
-pub(super) fn figure6(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn figure6(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let archive = Archive::of(trial)?;
     let then = Scenario::millipage_1999();
     let mut draw = |programme: &Programme| -> Result<()> {

@@ -7,7 +7,7 @@ use super::recording::{PAGE, Recording, bytes, total};
 use super::scenario::{Replayed, Scenario};
 use super::{count, number};
 use crate::points::Points;
-use crate::{Findings, Trial};
+use crate::{Findings, TrialOptions};
 use anyhow::Result;
 use foregather_bench::apps::App;
 use foregather_bench::apps::lu::Lu;
@@ -27,7 +27,7 @@ const CHUNKS: Points = Points::itzkovitz(
     ["level", "hosts of"],
 );
 
-pub(super) fn prefetch(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn prefetch(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let lu = Programme::of(&Archive::of(trial)?, Lu::NAME, Lu::NAME)?;
     let gain = |scenario: Scenario| -> Result<(f64, Replayed, Replayed)> {
         let scenario = lu.at(&scenario, PACE_PERCENT);
@@ -58,7 +58,7 @@ fn waits(show: &Replayed) -> String {
     )
 }
 
-pub(super) fn chunks(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn chunks(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let archive = Archive::of(trial)?;
     // All together compute for as long as one of them, at each level.
     let at = |scenario: Scenario, run: &Recording| Scenario { pace_percent: pace(Water::NAME, run), ..scenario };
@@ -163,7 +163,7 @@ fn of_site(show: &Replayed, run: &Recording, site: usize) -> Vec<(Minipage, Coun
     show.traffic.iter().filter(|(minipage, _)| minipages.contains(minipage)).copied().collect()
 }
 
-pub(super) fn tours(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn tours(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let archive = Archive::of(trial)?;
     let mut all = vec![];
     for unit_bytes in UNITS {

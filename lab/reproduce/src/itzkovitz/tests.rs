@@ -2,7 +2,7 @@
 use super::archive::{Archive, EIGHT};
 use super::recording::{bytes, record, total};
 use super::scenario::Scenario;
-use crate::Trial;
+use crate::TrialOptions;
 use foregather_bench::apps::AppResult;
 use foregather_bench::apps::is::Is;
 use foregather_bench::apps::lu::Lu;
@@ -80,7 +80,7 @@ fn every_stage_plays_every_journal_to_its_end() {
 /// Nothing of it comes from this machine.
 #[test]
 fn shipped_journals_play_the_same_on_every_machine() {
-    let is = Archive::of(&Trial::default()).unwrap().get("is", EIGHT).unwrap();
+    let is = Archive::of(&TrialOptions::default()).unwrap().get("is", EIGHT).unwrap();
     let scenario = Scenario { pace_percent: 3_000, ..Scenario::millipage_1999() };
     let show = is.replay(&scenario).unwrap();
     assert_eq!((faults(&show.waited()), show.frames, show.span().0), (1_200, 8_752, 309_508_350));

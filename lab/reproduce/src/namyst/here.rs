@@ -6,7 +6,7 @@
 use super::pair::ExchangeMode;
 use super::{farthest, number};
 use crate::points::Points;
-use crate::{Answer, Findings, Trial};
+use crate::{Answer, Findings, TrialOptions};
 use anyhow::Result;
 use foregather_host::{affinity, clock};
 use foregather_machine::{Error, Nanos};
@@ -51,13 +51,13 @@ const THROUGHPUT: Points = Points::namyst([
 .here();
 
 /// Of one size, by the ways: half a round trip of each batch, in nanoseconds.
-type Halves = [Vec<f64>; 5];
+type HalfRoundTrips = [Vec<f64>; 5];
 
 fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-pub(super) fn here(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn here(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let cpus = affinity::allowed();
     let exchange = ShmFabric::between_threads(SegmentSpec::new(2, WAYS.len() as u32))?;
     let batches = if trial.full { 5 * BATCHES } else { BATCHES };
@@ -73,7 +73,7 @@ pub(super) fn here(trial: &Trial, found: &mut Findings) -> Result<()> {
                 ExchangeMode::frames(&exchange, rank, FRAMES as u32)?,
                 ExchangeMode::copies(&exchange, rank, COPIES as u32)?,
             ];
-            SIZES.iter().map(|&bytes| batches_of(&modes, rank, bytes, batches)).collect::<Result<Vec<Halves>, Error>>()
+            SIZES.iter().map(|&bytes| batches_of(&modes, rank, bytes, batches)).collect::<Result<Vec<HalfRoundTrips>, Error>>()
         },
     )?;
     let both = both.into_iter().collect::<Result<Vec<_>, Error>>()?;
@@ -82,10 +82,10 @@ pub(super) fn here(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn batches_of(modes: &[ExchangeMode; 5], rank: u32, bytes: usize, batches: u32) -> Result<Halves, Error> {
+fn batches_of(modes: &[ExchangeMode; 5], rank: u32, bytes: usize, batches: u32) -> Result<HalfRoundTrips, Error> {
     let mut memory = vec![1; bytes];
     let rounds = (BATCH.0 / bytes).clamp(4, BATCH.1);
-    let mut halves = Halves::default();
+    let mut halves = HalfRoundTrips::default();
     for _ in 0..=batches {
         for (mode, halves) in modes.iter().zip(&mut halves) {
             let began = clock::now();
@@ -104,7 +104,7 @@ fn batches_of(modes: &[ExchangeMode; 5], rank: u32, bytes: usize, batches: u32) 
     Ok(halves)
 }
 
-fn draw(found: &mut Findings, all: &[Halves]) {
+fn draw(found: &mut Findings, all: &[HalfRoundTrips]) {
     for (&bytes, halves) in SIZES.iter().zip(all) {
         for (name, halves) in WAYS.iter().zip(halves) {
             let half_us = least(halves) / 1e3;
@@ -117,7 +117,7 @@ fn draw(found: &mut Findings, all: &[Halves]) {
     }
 }
 
-fn answer(found: &mut Findings, all: &[Halves]) {
+fn answer(found: &mut Findings, all: &[HalfRoundTrips]) {
     let at = |bytes: usize, mode: usize| {
         let place = SIZES.iter().position(|&size| size == bytes).unwrap_or(0);
         least(&all[place][mode])
@@ -161,22 +161,22 @@ const TRIPS: Points = Points::beside_workers([
 
 /// What passed and what was computed in one span.
 #[derive(Clone, Copy, Default)]
-struct Passed {
+struct SpanRates {
     trips_per_ms: f64,
     chunks_per_ms: f64,
 }
 
 /// The spans with one number of workers: without messages, by bare frames, by the message layer.
-type Spans = [Vec<Passed>; 3];
+type Spans = [Vec<SpanRates>; 3];
 
-pub(super) fn conjecture_here(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn conjecture_here(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let spans = if trial.full { 5 * SPANS } else { SPANS };
     let (mut kept, mut round_trips) = (Vec::new(), Vec::new());
     for workers in WORKERS {
         let all = beside(workers, spans)?;
         let quiet = median(all[0].iter().map(|span| span.chunks_per_ms));
         for (mode, series) in [(1, "bare frames"), (2, "Madeleine")] {
-            let values = |of: fn(&Passed) -> f64, unit: f64| all[mode].iter().map(|span| of(span) * unit).collect();
+            let values = |of: fn(&SpanRates) -> f64, unit: f64| all[mode].iter().map(|span| of(span) * unit).collect();
             found.measurements.push(TRIPS.point(series, workers as usize, values(|span| span.trips_per_ms, 1.0)));
             if workers > 0 {
                 let share = 100.0 / quiet;
@@ -184,7 +184,7 @@ pub(super) fn conjecture_here(trial: &Trial, found: &mut Findings) -> Result<()>
             }
         }
         // Spans beside each other met the same disturbances.
-        let ratio = |of: fn(&Passed) -> f64| median(all[1].iter().zip(&all[2]).map(|(bare, layered)| of(layered) / of(bare)));
+        let ratio = |of: fn(&SpanRates) -> f64| median(all[1].iter().zip(&all[2]).map(|(bare, layered)| of(layered) / of(bare)));
         round_trips.push(ratio(|span| span.trips_per_ms));
         if workers > 0 {
             kept.push(ratio(|span| span.chunks_per_ms));
@@ -269,7 +269,7 @@ fn pass(modes: &[ExchangeMode; 2], leads: bool, chunks: &AtomicU64, spans: usize
     Ok(all)
 }
 
-fn passed(began: Nanos, chunks: u64, round_trips: u64) -> Passed {
+fn passed(began: Nanos, chunks: u64, round_trips: u64) -> SpanRates {
     let ms = (clock::now() - began).0 as f64 / 1e6;
-    Passed { trips_per_ms: round_trips as f64 / ms, chunks_per_ms: chunks as f64 / ms }
+    SpanRates { trips_per_ms: round_trips as f64 / ms, chunks_per_ms: chunks as f64 / ms }
 }

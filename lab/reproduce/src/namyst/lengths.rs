@@ -3,7 +3,7 @@
 use super::play::{ROUNDS, STROKES, half, of, rate, raw, settings, simulate, spinning, to_and_fro, turn};
 use super::{count, number};
 use crate::points::Points;
-use crate::{Answer, Findings, Trial};
+use crate::{Answer, Findings, TrialOptions};
 use anyhow::Result;
 use foregather_machine::{Clock, Member, Nanos};
 use foregather_message::{Messenger, Path};
@@ -32,7 +32,7 @@ fn sizes() -> impl Iterator<Item = usize> {
     (2..=20).map(|power| 1 << power)
 }
 
-pub(super) fn figure6(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn figure6(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let spec = spinning();
     let (mut more, mut worst) = (Vec::new(), f64::MIN);
     for bytes in sizes() {
@@ -144,7 +144,7 @@ fn words(sums: [f64; 4]) -> String {
     BUFFERS.into_iter().zip(sums).map(of).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn figure7(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn figure7(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let spec = spinning();
     against_raw(&spec, found)?;
     let (over_all, sums) = best(&spec, &SMALL)?;

@@ -10,7 +10,7 @@ use foregather_thread::Thread;
 use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::Arc;
 
-type Here = Lane<Thread>;
+type ThreadLane = Lane<Thread>;
 
 /// Neither waits longer for the other than all of it may take.
 const PATIENCE: Nanos = Nanos::from_ms(20_000);
@@ -18,7 +18,7 @@ const PATIENCE: Nanos = Nanos::from_ms(20_000);
 /// How messages are exchanged; each way has a lane of its own.
 pub(super) enum ExchangeMode {
     /// By the message layer.
-    Layered(Box<Messenger<Here>>),
+    Layered(Box<Messenger<ThreadLane>>),
     /// By frames of the fabric, and nothing else.
     Frames(Bare),
     /// By copies of the fabric from memory to memory: announced, made, answered.
@@ -27,12 +27,12 @@ pub(super) enum ExchangeMode {
 
 /// A lane without a message layer above it, which waits as that does.
 pub(super) struct Bare {
-    lane: Here,
+    lane: ThreadLane,
     waiter: Waiter,
     deadline: Nanos,
 }
 
-fn lane(exchange: &Arc<ShmFabric>, rank: u32, lane: u32) -> Result<Here, Error> {
+fn lane(exchange: &Arc<ShmFabric>, rank: u32, lane: u32) -> Result<ThreadLane, Error> {
     exchange.lane(Thread::current(), Address { rank, lane })
 }
 
@@ -65,7 +65,7 @@ impl ExchangeMode {
 }
 
 impl Bare {
-    fn new(lane: Here) -> Self {
+    fn new(lane: ThreadLane) -> Self {
         let policy = Policy::adaptive(&lane.cpu().costs());
         let waiter = Waiter::new(policy, lane.here().rank);
         Self { lane, waiter, deadline: clock::now() + PATIENCE }

@@ -3,7 +3,7 @@
 use super::play::{ROUNDS, bare, layered, settings, simulate, simulate_some, steady, to_and_fro, turn};
 use super::{farthest, number};
 use crate::points::Points;
-use crate::{Answer, Findings, Trial};
+use crate::{Answer, Findings, TrialOptions};
 use anyhow::Result;
 use foregather_machine::{Clock, Fabric, Member, Nanos};
 use foregather_message::{Messenger, Path, Settings};
@@ -30,7 +30,7 @@ fn nodes(threads: u32, turns: bool) -> ClusterSpec {
     spec
 }
 
-pub(super) fn overlap(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn overlap(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let alone = together(false, Nanos::ZERO)?;
     // As long as the transfer, so that neither hides the other.
     let both = together(false, alone)?;
@@ -193,7 +193,7 @@ fn undisturbed(spec: &ClusterSpec, workers: u32) -> Result<f64> {
     Ok(computed.0 as f64 / QUIET.0 as f64)
 }
 
-pub(super) fn conjecture(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn conjecture(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     for (place, (name, policy, turns)) in CIRCUMSTANCES.into_iter().enumerate() {
         let pairs = WORKERS.map(|workers| pair(workers, policy, turns)).into_iter().collect::<Result<Vec<_>>>()?;
         draw(found, name, &pairs);

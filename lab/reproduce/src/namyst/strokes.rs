@@ -1,7 +1,7 @@
 //! Figures 4 and 5 of Namyst et al. 1999, stroke by stroke, and flow control.
 use super::play::{STROKES, Simulated, of, settings, simulate, spinning, turn};
 use super::{count, number};
-use crate::{Findings, Trial};
+use crate::{Findings, TrialOptions};
 use anyhow::Result;
 use foregather_machine::{Address, Clock, Error, Fabric, Member, Nanos};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Settings};
@@ -45,7 +45,7 @@ fn copies(strokes: &[Stroke], bytes: usize) -> f64 {
     copied.map(|stroke| u64::from(stroke.bytes)).sum::<u64>() as f64 / bytes as f64
 }
 
-pub(super) fn figure4(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn figure4(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let strokes = strokes(Policy::Yield, Path::Direct, 3, VECTOR)?;
     let shows = "Node 0 registers its three vectors and offers them; node 2 registers where they go and asks for them. One descriptor \
                  gathers all three; node 1 is the switch. Node 0 deregisters when they have been read.";
@@ -69,7 +69,7 @@ pub(super) fn figure4(_: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn figure5(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn figure5(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let buffered = strokes(Policy::Spin, Path::Buffered, 1, PIECE)?;
     let shows = "While one buffer is on the wire, node 0 fills the next and node 2 empties the one before; node 1 is the switch. \
                  Nothing is registered.";
@@ -212,7 +212,7 @@ fn unasked(beyond: u32) -> Result<(u64, u64)> {
     Ok((played.report.dropped, played.report.frames))
 }
 
-pub(super) fn credits(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn credits(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     const BEYOND: u32 = 10;
     let (lost, arrived) = unasked(BEYOND)?;
     let why = format!("of {} posted without a credit, {arrived} arrived", lost + arrived);

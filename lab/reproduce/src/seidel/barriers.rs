@@ -3,7 +3,7 @@ use super::directed::{Directed, Ipsc, M};
 use super::directed::{GSYNC, RDS, SYNC0, THREE, slowest, synchronised, synchronised_shift};
 use super::scenes::scenes;
 use super::{count, number, us};
-use crate::{Answer, Findings, Trial};
+use crate::{Answer, Findings, TrialOptions};
 use anyhow::Result;
 use foregather_barrier::{Algorithm, SignalCost, Subcube};
 use foregather_machine::{Member, Nanos};
@@ -27,7 +27,7 @@ fn waited(record: &Record, from: u32, to: u32) -> Nanos {
         .map_or(Nanos::ZERO, |circuit| circuit.granted - circuit.asked)
 }
 
-pub(super) fn gsync(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn gsync(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     found.timelines = scenes("gsync")?;
     let (cost, precision) = measured(GSYNC, 3, 30)?;
     found.answer("gsync-close-cost", us(cost));
@@ -50,7 +50,7 @@ pub(super) fn gsync(_: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn sync0(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn sync0(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     found.timelines = scenes("sync0")?;
     found.answer("sync0-close-cost", us(measured(SYNC0, 3, 30)?.0));
     found.answer("sync0-close-precision", us(measured(SYNC0, 3, 0)?.1));
@@ -70,7 +70,7 @@ pub(super) fn sync0(_: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn rds(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn rds(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     found.timelines = scenes("rds")?;
     found.answer("rds-cost", us(measured(RDS, 7, 524)?.0));
     let (mut others, mut worst) = (0, Nanos::ZERO);
@@ -161,7 +161,7 @@ impl Excess {
     }
 }
 
-pub(super) fn lateness(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn lateness(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let none = || Excess(f64::NEG_INFINITY);
     let (mut close, mut close_precision, mut general, mut general_precision) = (none(), none(), none(), none());
     let (mut rds_cost, mut rds_precision) = (none(), none());

@@ -5,7 +5,7 @@ use super::directed::{GSYNC, RDS, slowest, synchronised, synchronised_shift};
 use super::scenes::scenes;
 use super::{count, number, us};
 use crate::points::Points;
-use crate::{Findings, Trial};
+use crate::{Findings, TrialOptions};
 use anyhow::{Context, Result};
 use foregather_barrier::{Algorithm, SignalCost};
 use foregather_bench::noise as trace;
@@ -40,7 +40,7 @@ pub(super) fn figure_3_11(bytes: usize) -> Result<(Nanos, Nanos)> {
     shifts(GSYNC, bytes, Nanos::from_us(50))
 }
 
-pub(super) fn interrupt(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn interrupt(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     found.timelines = scenes("interrupt")?;
     let (calm, hit) = figure_3_11(M)?;
     found.answer("fig3-11a-concurrent", us(calm));
@@ -190,7 +190,7 @@ const TRACE: Points = Points::seidel(
 const LINE: Points =
     Points::seidel(["loop-line", "Figure 3-10, simulated: what k iterations take", "k iterations", "us"], "iterations");
 
-pub(super) fn noise(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn noise(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let watched = loops(&[ITERATIONS; 2_000], Some(profile::AS_STATED))?;
     let floor = trace::floor(&watched);
     let trials = watched.iter().take(TRACED).enumerate();

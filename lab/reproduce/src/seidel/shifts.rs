@@ -8,7 +8,7 @@ use super::directed::{THREE, shifted};
 use super::disturbed::figure_3_11;
 use super::{count, number};
 use crate::curves::{Curves, curves, mean, varied};
-use crate::{Answer, Findings, Trial};
+use crate::{Answer, Findings, TrialOptions};
 use anyhow::Result;
 use foregather_machine::Nanos;
 use foregather_message::Protocol;
@@ -34,7 +34,7 @@ fn success_of(all: &Curves) -> [Vec<f64>; 3] {
 }
 
 /// Long shifts whose headers are counted, one node late, in trials `skipped..trials`.
-fn pooled(trial: &Trial, skipped: u32, trials: u32) -> Result<Curves> {
+fn pooled(trial: &TrialOptions, skipped: u32, trials: u32) -> Result<Curves> {
     let (skipped, trials) = (skipped.to_string(), trials.to_string());
     let changes = [LONG, POOL[0], POOL[1], ("trial.skipped", &skipped), ("trial.trials", &trials)];
     varied("seidel-success-as-stated", trial, &changes)
@@ -56,7 +56,7 @@ fn most(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(f64::NEG_INFINITY, f64::max)
 }
 
-pub(super) fn shift_cost(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn shift_cost(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     // For the report: figures 4-1 to 4-4.
     for plan in ["seidel-shift-cost", "seidel-shift-32k"] {
         curves(plan, trial, found)?;
@@ -105,7 +105,7 @@ fn forced_shifts(found: &mut Findings, stated: &Curves, calibrated: &Curves) {
 }
 
 /// Which ways reach the minimum consistently, with 32 KiB.
-fn consistency(trial: &Trial, found: &mut Findings) -> Result<()> {
+fn consistency(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let [gsync, sync0, rds] = success_of(&varied("seidel-success-calibrated", trial, &[])?);
     let changes = [LONG, POOL[0], ("trial.trials", "200"), ("trial.skipped", "0")];
     let long = success_of(&varied("seidel-success-calibrated", trial, &changes)?);
@@ -130,7 +130,7 @@ fn consistency(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn success(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn success(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let (calm, hit) = figure_3_11(4_096)?;
     let ms = |time: Nanos| time.as_us() / 1e3;
     let together = shifted(&Directed::new(4), 4_096, Protocol::Forced)?.cost();
@@ -158,7 +158,7 @@ pub(super) fn success(trial: &Trial, found: &mut Findings) -> Result<()> {
 }
 
 /// Figures 4-5 to 4-7: success over the length of the message, with the fitted interrupts.
-pub(super) fn sizes(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn sizes(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("seidel-success-sizes", trial, found)?;
     let rates = |barrier, d| all.with(&[("barrier", barrier), ("dimension", d)]).all("success_percent");
     let each = |barrier, d, why: &str| Answer::Each(rates(barrier, d), format!("{}; {why}", words(&rates(barrier, d), 1)));
@@ -193,7 +193,7 @@ fn by_dimension(found: &mut Findings, calibrated: &[Vec<f64>; 3], literal: &[Vec
 }
 
 /// The long protocol with counted headers.
-fn long_shifts(trial: &Trial, found: &mut Findings, forced: f64) -> Result<()> {
+fn long_shifts(trial: &TrialOptions, found: &mut Findings, forced: f64) -> Result<()> {
     curves("seidel-pool", trial, found)?;
     let early = success_of(&pooled(trial, 0, 50)?);
     let [gsync, sync0, rds] = &early;

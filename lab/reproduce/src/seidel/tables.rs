@@ -3,7 +3,7 @@ use super::directed::{Directed, DirectedRun, Ipsc, M};
 use super::directed::{RDS, exchanged, first, sent, shifted, synchronised_shift};
 use super::scenes::scenes;
 use super::{count, number, us};
-use crate::{Answer, Findings, Trial};
+use crate::{Answer, Findings, TrialOptions};
 use anyhow::Result;
 use foregather_bench::noise;
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Packet, Port};
@@ -78,7 +78,7 @@ fn long_messages() -> Result<Vec<(f64, f64)>> {
     })
 }
 
-pub(super) fn table1(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn table1(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let (a, b_l) = noise::line(&long_messages()?);
     found.answer("table1-a", number(a, "the slope over 1 to 40 KiB"));
     found.answer("table1-a-older", number(a, "what the model was given"));
@@ -92,7 +92,8 @@ pub(super) fn table1(_: &Trial, found: &mut Findings) -> Result<()> {
     let worst = error.max(error_of_s);
     found.answer("ten-thousand-trials", number(worst, "the larger standard error of the two means"));
     found.answer("short-limit", packets()?);
-    let [one_way, balanced, forced] = [releases(Sending::OneWay)?, releases(Sending::Balanced)?, releases(Sending::Forced)?];
+    let [one_way, balanced, forced] =
+        [releases(MessagePattern::OneWay)?, releases(MessagePattern::Balanced)?, releases(MessagePattern::Forced)?];
     let all = [("pool-needs-releases", one_way), ("balanced-needs-no-releases", balanced), ("forced-bypasses-the-pool", forced)];
     for (id, releases) in all {
         found.answer(id, count(releases, "of 1000 messages, 64 buffers"));
@@ -125,21 +126,21 @@ fn packets() -> Result<Answer> {
     Ok(number(long as f64 / short as f64, format!("{short} and {long} packets")))
 }
 
-enum Sending {
+enum MessagePattern {
     OneWay,
     Balanced,
     Forced,
 }
 
 /// Release messages that a thousand messages cause.
-fn releases(traffic: Sending) -> Result<usize> {
+fn releases(traffic: MessagePattern) -> Result<usize> {
     const MESSAGES: u32 = 1_000;
     let mut pair = Directed::new(2).late(0, 1_000);
     pair.model.pool = Some(POOL);
-    let balanced = matches!(traffic, Sending::Balanced);
+    let balanced = matches!(traffic, MessagePattern::Balanced);
     let played = pair.run(async |node: &Ipsc<'_>| {
         let receives = balanced || node.rank() == 1;
-        if matches!(traffic, Sending::Forced) && receives {
+        if matches!(traffic, MessagePattern::Forced) && receives {
             for _ in 0..MESSAGES {
                 node.post(0, TAG)?;
             }
@@ -147,13 +148,13 @@ fn releases(traffic: Sending) -> Result<usize> {
         for _ in 0..MESSAGES {
             if balanced || node.rank() == 0 {
                 match traffic {
-                    Sending::Forced => send(node, 1, TAG, &[0; 200], Protocol::Forced).await?,
+                    MessagePattern::Forced => send(node, 1, TAG, &[0; 200], Protocol::Forced).await?,
                     _ => node.signal(1 - node.rank(), 0).await?,
                 }
             }
             if receives {
                 match traffic {
-                    Sending::Forced => drop(receive(node, 0, TAG, &mut []).await?),
+                    MessagePattern::Forced => drop(receive(node, 0, TAG, &mut []).await?),
                     _ => node.wait(0).await?,
                 }
             }
@@ -171,7 +172,7 @@ fn am(bytes: usize) -> Nanos {
 const BS: Nanos = profile::IPSC860.null;
 const BL: Nanos = profile::IPSC860.long;
 
-pub(super) fn table2(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn table2(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     found.answer("send-null", us(sent(0, Short)?.cost()));
     found.answer("send-long", us(sent(M, Long)?.cost()));
     found.answer("send-forced", us(sent(M, Forced)?.cost()));
@@ -252,7 +253,7 @@ fn together(circuits: &[&Circuit]) -> Nanos {
     circuits.iter().map(|circuit| circuit.left).min().unwrap_or(Nanos::ZERO) - latest
 }
 
-pub(super) fn fig2(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn fig2(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     found.timelines = scenes("fig2")?;
     let overlap = |synchronised, protocol, packet, late| {
         exchanged(M, protocol, synchronised, late).map(|played| together(&messages(&played, packet)))
@@ -284,7 +285,7 @@ fn recommended(dimension: u32) -> u64 {
 
 const TABLE_THREE: [&str; 6] = ["table3-d2", "table3-d3", "table3-d4", "table3-d5", "table3-d6", "table3-d7"];
 
-pub(super) fn table3(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn table3(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     for (dimension, id) in (2..).zip(TABLE_THREE) {
         found.answer(id, number(recommended(dimension) as f64, "from the profile's constants"));
     }
@@ -299,7 +300,7 @@ fn alone_and_synchronised(dimension: u32, bytes: u64) -> Result<(Nanos, Nanos)> 
     Ok((shifted(&late, bytes as usize, Long)?.cost(), synchronised_shift(&late, RDS, bytes as usize, Long)?.cost()))
 }
 
-pub(super) fn crossover(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn crossover(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let (mut counted, mut as_it_is, mut dearer, mut at_four_kib) = (vec![], vec![], 0, 0);
     for dimension in 2..=7 {
         counted.push(first(101, 8_192, |bytes| {

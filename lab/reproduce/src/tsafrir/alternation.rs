@@ -2,7 +2,7 @@
 //! that the scheduler changes for homogeneous sets (§5.1); figures 3 and 4 (§4.1): peaks at the multiples of
 //! a divisor, and the moment at which a job falls into step.
 use crate::curves::{Curves, changed, curves, falls_below, mean, number, parted, plan, runs, sampled, varied};
-use crate::{Answer, Findings, Trial};
+use crate::{Answer, Findings, TrialOptions};
 use anyhow::Result;
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Granularity, Job, MachineSpec, Outcome, Record, Sample, Stop, Study, Window, run, transition};
@@ -12,7 +12,7 @@ use foregather_wait::Policy;
 const SIZES: [&str; 4] = ["4 fine", "8 fine", "10 fine", "16 fine"];
 const MEDIUM: [&str; 3] = ["4 medium", "10 medium", "16 medium"];
 
-pub(super) fn fig1(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn fig1(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("fig1", trial, found)?;
     let late = "sizes 4 to 16 from 80 threads on";
     let fine = |all: &Curves| from(all, &SIZES, 80.0, "ssr_percent");
@@ -55,7 +55,7 @@ fn spread(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-pub(super) fn fig2(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn fig2(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("fig2", trial, found)?;
     let state = |name| all.with(&[("state", name)]).values();
     let running: Vec<f64> = state("computing").iter().zip(state("spinning")).map(|(a, b)| a + b).collect();
@@ -68,7 +68,7 @@ pub(super) fn fig2(trial: &Trial, found: &mut Findings) -> Result<()> {
 }
 
 /// The start of many seeds: which threads have a processor at time zero.
-pub(super) fn initial_placement(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn initial_placement(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     const SEEDS: u64 = 4_000;
     let job = Job::meeting("job", 4, 1, Granularity::Fine.normal(Nanos::from_us(6), 0.15), Policy::Block);
     let mut study = Study {
@@ -91,7 +91,7 @@ pub(super) fn initial_placement(_: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn six(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn six(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("homogeneous", trial, found)?;
     let at = |all: &Curves, scheduler: &str, policy: &str, threads: &str, load: f64| {
         let series = all.with(&[("scheduler", scheduler), ("policy", policy), ("threads", threads)]).over_load("ssr_percent");
@@ -123,7 +123,7 @@ const IN_STEP_PERCENT: f64 = 95.0;
 /// Where figure 3 has its peaks.
 const MULTIPLES: &str = "{ from = 48, to = 208, step = 16 }";
 
-pub(super) fn fig3(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn fig3(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("fig3", trial, found)?;
     let parts = |all: &Curves| {
         let points = all.with(&[]).over_load("ssr_percent");
@@ -150,7 +150,7 @@ pub(super) fn fig3(trial: &Trial, found: &mut Findings) -> Result<()> {
 /// than the job.
 const CASES: [(&str, f64); 4] = [("7 of 32", 8.0), ("11 of 32", 16.0), ("15 of 32", 16.0), ("11 of 64", 16.0)];
 
-pub(super) fn divisors(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn divisors(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("divisors", trial, found)?;
     let rise = |(case, divisor): (&str, f64), all: &Curves| {
         let (peaks, others) = parted(&all.with(&[("case", case)]).over_load("ssr_percent"), |load| load % divisor == 0.0);
@@ -169,7 +169,7 @@ pub(super) fn divisors(trial: &Trial, found: &mut Findings) -> Result<()> {
 /// A load that is no multiple of 16, near the 96 of figure 4.
 const OTHER_LOAD: &str = "100";
 
-pub(super) fn fig4(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn fig4(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let plan = plan("fig4", trial)?;
     let points = runs(&plan, trial)?;
     found.measurements = points::measurements(&plan, &points);

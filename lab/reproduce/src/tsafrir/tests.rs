@@ -1,8 +1,8 @@
 //! What our model gives where the paper names no number: bands of its own, at a few loads of each figure.
-use crate::Trial;
+use crate::TrialOptions;
 use crate::curves::varied;
 
-const TRIAL: Trial = Trial { full: false, quiet: true, journals: None };
+const TRIAL: TrialOptions = TrialOptions { full: false, quiet: true, journals: None };
 const TWO: &str = r#"{ AB = "block", "2CS+" = "two-phase:14us" }"#;
 
 /// The figure's 2CS+ at those labels.

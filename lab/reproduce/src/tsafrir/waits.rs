@@ -1,7 +1,7 @@
 //! Figures 5 to 9 of Tsafrir & Feitelson 2002, quanta and allotments (§4.2, §5), wake-up schemes (§4.3), and
 //! the policies that the paper argues with (§1, §6): how long to wait, in jobs alone and in random mixes.
 use crate::curves::{Curves, curves, falls_below, mean, number, parted, varied};
-use crate::{Answer, Findings, Trial};
+use crate::{Answer, Findings, TrialOptions};
 use anyhow::Result;
 use foregather_wait::competitive::{BOUND_EXPONENTIAL, BOUND_UNIFORM, Distribution, drawn_cost, offline_cost, worst_factor};
 
@@ -17,7 +17,7 @@ struct Grids {
 
 impl Grids {
     /// What is shipped has the coarse grid, or with `--full` all loads.
-    fn of(name: &str, trial: &Trial, found: &mut Findings) -> Result<Self> {
+    fn of(name: &str, trial: &TrialOptions, found: &mut Findings) -> Result<Self> {
         let shipped = curves(name, trial, found)?;
         let coarse = "on loads 40, 48, ..., 208";
         Ok(if trial.full {
@@ -48,7 +48,7 @@ fn deviation(values: &[f64]) -> f64 {
     mean(&values.iter().map(|value| (value - middle).powi(2)).collect::<Vec<_>>()).sqrt()
 }
 
-pub(super) fn fig5(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn fig5(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let Grids { coarse: (coarse, on_coarse), full: (full, on_full) } = Grids::of("fig5", trial, found)?;
     let rate = |all: &Curves, grain, policy| loaded(all, grain, policy, "ssr_percent");
     let rises = |all: &Curves| {
@@ -78,7 +78,7 @@ pub(super) fn fig5(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn fig7(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn fig7(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let Grids { coarse: (coarse, on_coarse), full: (full, on_full) } = Grids::of("fig7", trial, found)?;
     let speedup = |grain| move |all: &Curves| loaded(all, grain, "2CS+", "speedup");
     found.answer("fig7-fine", coarse.number(speedup("fine"), on_coarse));
@@ -94,7 +94,7 @@ pub(super) fn fig7(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn quantum(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn quantum(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("quantum", trial, found)?;
     let change = |all: &Curves, policy, load| {
         let rate = |steps| all.with(&[("policy", policy), ("load", load), ("steps", steps)]).mean("ssr_percent");
@@ -107,7 +107,7 @@ pub(super) fn quantum(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn allocation(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn allocation(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("allocation", trial, found)?;
     let marks = |all: &Curves, ticks| all.with(&[("ticks", ticks)]).mean("foreign_marks");
     let got = format!("{:.0} take-overs a run with five ticks, {:.0} with twenty", marks(&all, "5"), marks(&all, "20"));
@@ -119,7 +119,7 @@ pub(super) fn allocation(trial: &Trial, found: &mut Findings) -> Result<()> {
 /// The processors of figures 6 and 8.
 const CPUS: f64 = 32.0;
 
-pub(super) fn fig6(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn fig6(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("fig6", trial, found)?;
     let sizes = all.labels("sizes");
     let series = |all: &Curves, size: &str, grain: &str| all.with(&[("sizes", size), ("job", grain)]).over_load("ssr_percent");
@@ -165,7 +165,7 @@ fn falls_below_one(all: &Curves, labels: &[(&str, &str)]) -> f64 {
     falls_below(&speedup(all, labels), 1.0).unwrap_or(f64::NAN)
 }
 
-pub(super) fn fig8(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn fig8(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("fig8", trial, found)?;
     let crossing = |all: &Curves| falls_below_one(all, &[("policy", "2CS+")]);
     found.answer("fig8-up-to-twice", all.number(crossing, "where the speedup of 2CS+ falls below 1"));
@@ -184,7 +184,7 @@ pub(super) fn fig8(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn fig9(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn fig9(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("fig9", trial, found)?;
     let crossing = |all: &Curves, cpus| falls_below_one(all, &[("policy", "2CS+"), ("cpus", cpus)]);
     let at = ["128", "256"].into_iter().flat_map(|cpus| all.pseudo_values(|all| crossing(all, cpus))).collect();
@@ -196,7 +196,7 @@ pub(super) fn fig9(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn wake(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn wake(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("wake", trial, found)?;
     let speedup = |all: &Curves, workload, policy, scheme| {
         all.with(&[("workload", workload), ("policy", policy), ("wakeup", scheme)]).mean("speedup")
@@ -225,7 +225,7 @@ pub(super) fn wake(trial: &Trial, found: &mut Findings) -> Result<()> {
 /// Bounds that are drawn for each wait: their mean cost is then known to a third of a percent.
 const DRAWS: u32 = 100_000;
 
-pub(super) fn competitive(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn competitive(_: &TrialOptions, found: &mut Findings) -> Result<()> {
     let factor = |bound, distribution| worst_factor(bound, distribution);
     found.answer(
         "spin-for-a-switch-is-2-competitive",
@@ -240,7 +240,7 @@ pub(super) fn competitive(_: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn gang(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn gang(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("gang", trial, found)?;
     for (claim, policy) in [("two-pairs-that-block-pay", "AB"), ("two-pairs-fall-into-step", "2CS+")] {
         found.answer(claim, Answer::Sample(all.with(&[("policy", policy)]).values(), String::new()));
@@ -248,7 +248,7 @@ pub(super) fn gang(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn baselines(trial: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn baselines(trial: &TrialOptions, found: &mut Findings) -> Result<()> {
     let all = curves("baselines", trial, found)?;
     let speedup = |all: &Curves, grain, policy| all.with(&[("grains", grain), ("policy", policy)]).mean("speedup");
     let block = |grain| move |all: &Curves| 1.0 / speedup(all, grain, "holder running");

@@ -14,7 +14,7 @@ pub use results::{explained, measurements, text};
 
 use anyhow::{Result, bail};
 use foregather_host::interrupt;
-use foregather_results::progress::Progress;
+use foregather_results::progress::ProgressMeter;
 pub use foregather_sim::goal::GoalRun;
 use foregather_sim::goal::{self, GoalOutcome, GoalTrace};
 
@@ -26,7 +26,7 @@ const STEPS: u64 = 100;
 /// # Errors
 /// If ranks wait forever, or the trace contradicts itself.
 pub fn simulate(name: &str, trace: GoalTrace, run: &GoalRun, quiet: bool) -> Result<Option<GoalOutcome>> {
-    let (mut progress, mut shown) = (Progress::new("simulate", STEPS as usize, quiet), 0);
+    let (mut progress, mut shown) = (ProgressMeter::new("simulate", STEPS as usize, quiet), 0);
     let outcome = goal::simulate(trace, run, &mut |over, all| {
         while shown < STEPS * over / all.max(1) {
             shown += 1;

@@ -1,5 +1,5 @@
 //! Why a trial failed, and why nodes wait forever: what `simulate --explain` and errors tell.
-use super::{Interconnect, Outcome, Study, Summary, TOLERANCE};
+use super::{Interconnect, Study, StudyResults, StudySummary, TOLERANCE};
 use crate::{Point, Ran};
 use anyhow::Result;
 use foregather_machine::Nanos;
@@ -34,7 +34,7 @@ pub fn failures(points: &[Point]) -> Result<Vec<String>> {
 }
 
 /// The first of the trials that count whose shift took too long.
-fn first_failed(summary: &Summary) -> Option<usize> {
+fn first_failed(summary: &StudySummary) -> Option<usize> {
     let least = summary.least_shift?;
     summary.trials.iter().position(|trial| trial.slowest > least + TOLERANCE)
 }
@@ -42,7 +42,7 @@ fn first_failed(summary: &Summary) -> Option<usize> {
 /// Why the slowest node's shift took so long in one of the trials that count, from 0, of a study that was run
 /// recorded: which node waited for which port, which one held it, and what had come between. Times are in
 /// microseconds after the first node came.
-pub fn explain_trial(study: &Study<Interconnect>, outcome: &Outcome, trial: usize) -> Vec<String> {
+pub fn explain_trial(study: &Study<Interconnect>, outcome: &StudyResults, trial: usize) -> Vec<String> {
     let Some(seen) = outcome.trials.get(trial) else { return vec![] };
     let zero = seen.entered.iter().copied().min().unwrap_or(Nanos::ZERO);
     let (node, took) = seen.slowest();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn point(study: &Study<Interconnect>) -> Point {
-        let summary = Summary::of(study, &study.run().unwrap());
+        let summary = StudySummary::of(study, &study.run().unwrap());
         let played = RunResult::Network(Box::new(study.clone()), summary);
         let labels = vec![("barrier".to_owned(), "gsync".to_owned()), ("seed".to_owned(), "3".to_owned())];
         Point { number: 0, labels, runs: vec![Ran { seed: study.seed, played }] }
@@ -104,7 +104,7 @@ mod tests {
     fn the_first_failure_is_told_from_the_slow_shift_to_its_cause() {
         let study = calibrated();
         let outcome = study.run().unwrap();
-        let failed = first_failed(&Summary::of(&study, &outcome)).unwrap();
+        let failed = first_failed(&StudySummary::of(&study, &outcome)).unwrap();
         let lines = failures(&[point(&study)]).unwrap();
         assert_eq!(lines[0], "barrier gsync, seed 3");
         assert!(lines[1].starts_with(&format!("  trial {}: the shift of node ", failed + 3)), "{lines:#?}");

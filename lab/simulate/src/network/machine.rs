@@ -1,5 +1,5 @@
 //! A network of either kind, as a plan asks for one: with ports in the way, or by LogGP.
-use super::{Outcome, Study, study};
+use super::{Study, StudyResults, study};
 use anyhow::Result;
 use foregather_machine::{LogGp, Nanos};
 use foregather_message::Protocol;
@@ -19,7 +19,7 @@ impl Study<Interconnect> {
     ///
     /// # Errors
     /// If the machine cannot be as described, or some node waits forever.
-    pub fn run(&self) -> Result<Outcome> {
+    pub fn run(&self) -> Result<StudyResults> {
         match self.model {
             Interconnect::Circuits(model) => study::run(&self.on(model)),
             Interconnect::LogGp(model) => study::run(&self.on(model)),
@@ -30,7 +30,7 @@ impl Study<Interconnect> {
     ///
     /// # Errors
     /// As [`Study::run`].
-    pub fn run_recorded(&self) -> Result<Outcome> {
+    pub fn run_recorded(&self) -> Result<StudyResults> {
         match self.model {
             Interconnect::Circuits(model) => study::run_recorded(&self.on(model)),
             Interconnect::LogGp(model) => study::run_recorded(&self.on(model)),

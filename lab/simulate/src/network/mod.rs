@@ -2,8 +2,8 @@
 //!
 //! - [`study`]: what is simulated, and the loop itself, one source for every barrier and protocol.
 //! - [`Interconnect`]: the networks that a plan may ask for. [`Trial`]: the times of one round.
-//! - [`explained`]: why a trial failed. [`Summary`]: what is kept of all trials, with the [`METRICS`] that
-//!   figures show.
+//! - [`explained`]: why a trial failed. [`StudySummary`]: what is kept of all trials, with the
+//!   [`METRICS`] that figures show.
 
 pub mod explained;
 mod machine;
@@ -11,5 +11,5 @@ pub mod study;
 mod summary;
 
 pub use machine::Interconnect;
-pub use study::{Outcome, Shift, Study, Trial, run, run_recorded};
-pub use summary::{Brief, METRICS, Summary, TOLERANCE};
+pub use study::{Shift, Study, StudyResults, Trial, run, run_recorded};
+pub use summary::{Brief, METRICS, StudySummary, TOLERANCE};

@@ -89,7 +89,7 @@ pub struct Study<M> {
 
 /// The results of a study.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct StudyResults {
     /// Every trial that counts.
     pub trials: Vec<Trial>,
     /// What happened on the network; empty unless it was asked for.
@@ -111,7 +111,7 @@ const TAG: u32 = 0;
 ///
 /// # Errors
 /// If the machine cannot be as described, or some node waits forever.
-pub fn run<M: Model>(study: &Study<M>) -> Result<Outcome> {
+pub fn run<M: Model>(study: &Study<M>) -> Result<StudyResults> {
     run_on::<Calendar, M>(study, false)
 }
 
@@ -119,7 +119,7 @@ pub fn run<M: Model>(study: &Study<M>) -> Result<Outcome> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_recorded<M: Model>(study: &Study<M>) -> Result<Outcome> {
+pub fn run_recorded<M: Model>(study: &Study<M>) -> Result<StudyResults> {
     run_on::<Calendar, M>(study, true)
 }
 
@@ -127,7 +127,7 @@ pub fn run_recorded<M: Model>(study: &Study<M>) -> Result<Outcome> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_on<Q: Queue, M: Model>(study: &Study<M>, recorded: bool) -> Result<Outcome> {
+pub fn run_on<Q: Queue, M: Model>(study: &Study<M>, recorded: bool) -> Result<StudyResults> {
     let slots = study.barrier.map_or(0, |kind| kind.slots(study.nodes));
     if let Some(kind) = study.barrier {
         kind.takes(study.nodes)?;
@@ -177,7 +177,7 @@ pub fn run_on<Q: Queue, M: Model>(study: &Study<M>, recorded: bool) -> Result<Ou
     let record = network.record();
     drop(nodes);
     let trials = trials.into_inner().split_off(study.skipped.min(study.trials) as usize);
-    Ok(Outcome { trials, record, trace, events })
+    Ok(StudyResults { trials, record, trace, events })
 }
 
 /// One node's part.

@@ -1,5 +1,5 @@
 //! What is kept of a study's trials, and the numbers of it that a figure can show.
-use super::{Interconnect, Outcome, Study};
+use super::{Interconnect, Study, StudyResults};
 use crate::metric::{Metric, Of};
 use foregather_machine::Nanos;
 
@@ -21,7 +21,7 @@ pub struct Brief {
 
 /// What is kept of one study.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct StudySummary {
     /// Every trial that counts.
     pub trials: Vec<Brief>,
     /// What a shift takes at least; `None` if the study has none.
@@ -37,7 +37,7 @@ const fn metric(
     figure: &'static str,
     unit: &'static str,
     what: &'static str,
-    of: fn(&Summary) -> f64,
+    of: fn(&StudySummary) -> f64,
 ) -> Metric {
     Metric { name, figure, unit, what, of: Of::Network(of) }
 }
@@ -59,9 +59,9 @@ pub static METRICS: [Metric; 9] = [
     metric("events", "events", "events", "events of the simulation", |s| s.events as f64),
 ];
 
-impl Summary {
+impl StudySummary {
     /// Sums up the results of a study.
-    pub fn of(study: &Study<Interconnect>, outcome: &Outcome) -> Self {
+    pub fn of(study: &Study<Interconnect>, outcome: &StudyResults) -> Self {
         let trials = outcome.trials.iter().map(|trial| Brief {
             entry_skew: trial.entry_skew(),
             cost: trial.cost(),
@@ -98,8 +98,8 @@ mod tests {
         let least = Nanos::from_us(11_871);
         let trial = |slowest| Brief { entry_skew: Nanos::ZERO, cost: Nanos::ZERO, precision: Nanos(3_000), slowest };
         let trials = vec![trial(least), trial(least + TOLERANCE), trial(least + TOLERANCE + Nanos(1)), trial(least * 2)];
-        let summary = Summary { trials, least_shift: Some(least), ..Summary::default() };
+        let summary = StudySummary { trials, least_shift: Some(least), ..StudySummary::default() };
         assert_eq!((summary.success_percent(), summary.mean_us(|trial| trial.precision)), (50.0, 3.0));
-        assert!(Summary { least_shift: None, ..summary }.success_percent().is_nan());
+        assert!(StudySummary { least_shift: None, ..summary }.success_percent().is_nan());
     }
 }

@@ -1,6 +1,6 @@
 //! How long a job computes between its barriers: by its grain, by its mean and its shape, or by a
 //! distribution.
-use super::files::Files;
+use super::files::PlanFiles;
 use super::read::{AnyValue, KEY, Span, Time, Variation, choice, real, span, table, values};
 use super::tree::{ParseResult, mistake};
 use foregather_machine::Nanos;
@@ -48,7 +48,7 @@ fn histogram(value: &AnyValue) -> Result<Vec<(Nanos, f64)>, String> {
 }
 
 /// `"5 us"`, always as long, or a table of one kind.
-pub(super) struct Kinds(KindTable);
+pub(super) struct ComputeTime(KindTable);
 
 // Exactly one of these is given, such as `{ normal = { mean = "5 us", deviation = "1 us" } }`.
 table! {
@@ -66,57 +66,57 @@ table! { "" LogNormal { mean: Span, cv: Variation; } }
 table! { "" Gamma { mean: Span, cv: Positive; } }
 table! { "" Weibull { mean: Span, shape: Positive; } }
 
-impl<'de> Deserialize<'de> for Kinds {
+impl<'de> Deserialize<'de> for ComputeTime {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(TimeOrTable)
     }
 }
 
-/// Reads [`Kinds`]; the parts of a table keep their lines.
+/// Reads [`ComputeTime`]; the parts of a table keep their lines.
 struct TimeOrTable;
 
 impl TimeOrTable {
-    fn constant<E: Error>(value: AnyValue) -> Result<Kinds, E> {
+    fn constant<E: Error>(value: AnyValue) -> Result<ComputeTime, E> {
         let constant = Some(Span(span(&value).map_err(E::custom)?));
         let (normal, uniform, exponential, lognormal) = (None, None, None, None);
         let (gamma, weibull, empirical, trace) = (None, None, None, None);
-        Ok(Kinds(KindTable { constant, normal, uniform, exponential, lognormal, gamma, weibull, empirical, trace }))
+        Ok(ComputeTime(KindTable { constant, normal, uniform, exponential, lognormal, gamma, weibull, empirical, trace }))
     }
 }
 
 impl<'de> Visitor<'de> for TimeOrTable {
-    type Value = Kinds;
+    type Value = ComputeTime;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a time like \"5 us\", or a table like { exponential = { mean = \"5 us\" } }")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Kinds, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<ComputeTime, E> {
         Self::constant(AnyValue::Text(text.to_owned()))
     }
 
-    fn visit_i64<E: Error>(self, whole: i64) -> Result<Kinds, E> {
+    fn visit_i64<E: Error>(self, whole: i64) -> Result<ComputeTime, E> {
         Self::constant(AnyValue::Whole(whole))
     }
 
-    fn visit_f64<E: Error>(self, real: f64) -> Result<Kinds, E> {
+    fn visit_f64<E: Error>(self, real: f64) -> Result<ComputeTime, E> {
         Self::constant(AnyValue::Real(real))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Kinds, A::Error> {
-        KindTable::deserialize(MapAccessDeserializer::new(entries)).map(Kinds)
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<ComputeTime, A::Error> {
+        KindTable::deserialize(MapAccessDeserializer::new(entries)).map(ComputeTime)
     }
 }
 
-impl Kinds {
+impl ComputeTime {
     /// The distribution; `key` and `line` are where it is given.
-    pub(super) fn distribution(self, key: &str, line: usize, files: &Files) -> ParseResult<Distribution> {
+    pub(super) fn distribution(self, key: &str, line: usize, files: &PlanFiles) -> ParseResult<Distribution> {
         self.0.distribution(key, line, files)
     }
 }
 
 impl KindTable {
-    fn distribution(self, key: &str, line: usize, files: &Files) -> ParseResult<Distribution> {
+    fn distribution(self, key: &str, line: usize, files: &PlanFiles) -> ParseResult<Distribution> {
         let ns = |time: Span| time.0.0 as f64;
         if let Some((line, Uniform { from: Time(from), to: Span(to) })) =
             self.uniform.as_ref().filter(|(_, of)| of.from.0 > of.to.0)

@@ -1,22 +1,22 @@
 //! `draw`: takes some of a sweep's combinations by chance, where all of them would take hours. A point's
 //! regrets need all choices of the axis that they are over; combinations of the other axes are drawn.
-use super::figure::Figure;
+use super::figure::PlanFigure;
 use super::grid::{combination, product};
-use super::read::{AnyValue, Count, count_at, read as read_table, table};
-use super::sweep::Axis;
+use super::read::{AnyValue, BoundedCount, count_at, read as read_table, table};
+use super::sweep::SweptParameter;
 use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::SplitMix;
 use foregather_results::meant;
 use std::collections::BTreeSet;
 
-table! { "[draw]" Table { of: (usize, Vec<(usize, String)>); times: (usize, AnyValue), seed: Count<0, { u64::MAX / 2 }> } }
+table! { "[draw]" Table { of: (usize, Vec<(usize, String)>); times: (usize, AnyValue), seed: BoundedCount<0, { u64::MAX / 2 }> } }
 
 /// Nothing is drawn from more combinations than this.
 const COMBINATIONS_MAX: usize = 10_000_000;
 
 /// The numbers of the points that are drawn, in their order: `times` combinations of the axes that are drawn
 /// from, for each combination of the others.
-pub(super) fn read(node: &Located, axes: &[Axis], figure: &Figure) -> ParseResult<Vec<usize>> {
+pub(super) fn read(node: &Located, axes: &[SweptParameter], figure: &PlanFigure) -> ParseResult<Vec<usize>> {
     let table: Table = read_table(node)?;
     let Some(best) = figure.best else {
         return mistake(node.line, "[draw] is for figures of regrets: of them alone it is known which points belong together");
@@ -57,7 +57,7 @@ pub(super) fn read(node: &Located, axes: &[Axis], figure: &Figure) -> ParseResul
 }
 
 /// The axes that are drawn from, in the order of the sweep.
-fn names((line, items): &(usize, Vec<(usize, String)>), axes: &[Axis], best: usize) -> ParseResult<Vec<usize>> {
+fn names((line, items): &(usize, Vec<(usize, String)>), axes: &[SweptParameter], best: usize) -> ParseResult<Vec<usize>> {
     if items.is_empty() {
         return mistake(*line, "`of` is a list of names that vary in [sweep]");
     }

@@ -1,6 +1,6 @@
 //! `[figure]`: which numbers of a plan's runs are shown, over what.
 use super::read::{AnyValue, KEY, choice, read as read_table, table, values};
-use super::sweep::Axis;
+use super::sweep::SweptParameter;
 use super::tree::{Located, ParseResult, mistake};
 use crate::metric::Metric;
 use foregather_results::meant;
@@ -29,7 +29,7 @@ const JOB: &str = "job";
 const REGRET: &str = "regret";
 
 /// What a plan's figure shows.
-pub(crate) struct Figure {
+pub(crate) struct PlanFigure {
     /// Returns whether it is a heat map (rows by columns), not curves (series over x).
     pub(crate) heat: bool,
     /// The names of what varies along it: x or columns.
@@ -51,7 +51,12 @@ pub(crate) struct Figure {
 
 /// Reads `[figure]`. `metrics` are the numbers that the plan's runs give; those of a network have neither
 /// jobs nor speedups.
-pub(super) fn read(node: &Located, axes: &[Axis], metrics: &'static [Metric], of_network: bool) -> ParseResult<Figure> {
+pub(super) fn read(
+    node: &Located,
+    axes: &[SweptParameter],
+    metrics: &'static [Metric],
+    of_network: bool,
+) -> ParseResult<PlanFigure> {
     let table: Table = read_table(node)?;
     if let Some((key, node)) = ["of", "over", "best"].iter().find_map(|key| Some((key, node.get(key)?))).filter(|_| of_network) {
         return mistake(node.line, format!("unknown key `{key}` in the [figure] of a network: it has neither jobs nor speedups"));
@@ -80,11 +85,11 @@ pub(super) fn read(node: &Located, axes: &[Axis], metrics: &'static [Metric], of
     let rest = varying.iter().map(|&name| name.to_owned()).filter(|name| !along.contains(name)).take(1).collect();
     let across = across.map_or(Ok(rest), |given| swept(given, &varying))?;
     let over = table.over.map(|given| baseline(&given, axes)).transpose()?;
-    Ok(Figure { heat, along, across, y, of, over, best, line: node.line, of_line })
+    Ok(PlanFigure { heat, along, across, y, of, over, best, line: node.line, of_line })
 }
 
 /// The axis that `best = "policy"` names; without it `policy`, if the figure shows regrets.
-fn best(given: Option<&(usize, String)>, line: usize, axes: &[Axis], y: &Metric) -> ParseResult<Option<usize>> {
+fn best(given: Option<&(usize, String)>, line: usize, axes: &[SweptParameter], y: &Metric) -> ParseResult<Option<usize>> {
     let (line, name) = match given {
         Some((line, _)) if y.name != REGRET => {
             return mistake(*line, format!("`best` is what regrets are over: give y = \"{REGRET}\""));
@@ -100,7 +105,7 @@ fn best(given: Option<&(usize, String)>, line: usize, axes: &[Axis], y: &Metric)
 }
 
 /// The axis of that name, or what was probably meant.
-fn axis(name: &str, axes: &[Axis]) -> Result<usize, String> {
+fn axis(name: &str, axes: &[SweptParameter]) -> Result<usize, String> {
     let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
     names.iter().position(|known| *known == name).ok_or_else(|| meant(name, &names))
 }
@@ -115,7 +120,7 @@ fn swept((line, Names(names)): (usize, Names), varying: &[&str]) -> ParseResult<
 }
 
 /// `over = { policy = "AB" }`.
-fn baseline((line, value): &(usize, AnyValue), axes: &[Axis]) -> ParseResult<(usize, usize)> {
+fn baseline((line, value): &(usize, AnyValue), axes: &[SweptParameter]) -> ParseResult<(usize, usize)> {
     let one = if let AnyValue::Table(entries) = value { entries.iter().next().filter(|_| entries.len() == 1) } else { None };
     let Some((name, AnyValue::Text(label))) = one else {
         return mistake(*line, "`over` names one choice: over = { policy = \"AB\" }");

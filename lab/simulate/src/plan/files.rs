@@ -10,18 +10,18 @@ use std::sync::{Arc, Mutex, OnceLock};
 const TRACE_BYTES_MAX: u64 = 64 << 20;
 
 /// A measured distribution.
-type Trace = Arc<[Nanos]>;
+type TraceFile = Arc<[Nanos]>;
 
 /// A folder, and what was read from it.
-pub(super) struct Files {
+pub(super) struct PlanFiles {
     folder: PathBuf,
-    traces: Mutex<BTreeMap<String, Result<Trace, String>>>,
+    traces: Mutex<BTreeMap<String, Result<TraceFile, String>>>,
     /// Files with the costs of other machines that were read.
     costs: Mutex<BTreeSet<PathBuf>>,
     machine: OnceLock<Option<Costs>>,
 }
 
-impl Files {
+impl PlanFiles {
     /// Paths are relative to `folder`.
     pub(super) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), traces: Mutex::default(), costs: Mutex::default(), machine: OnceLock::new() }
@@ -53,13 +53,13 @@ impl Files {
     }
 
     /// The times in a file, one a line.
-    pub(super) fn trace(&self, path: &str) -> Result<Trace, String> {
+    pub(super) fn trace(&self, path: &str) -> Result<TraceFile, String> {
         let mut traces = self.traces.lock().expect("nobody panics while reading a trace");
         traces.entry(path.to_owned()).or_insert_with(|| read_trace(&self.folder.join(path))).clone()
     }
 }
 
-fn read_trace(path: &Path) -> Result<Trace, String> {
+fn read_trace(path: &Path) -> Result<TraceFile, String> {
     let shown = path.display();
     let text = regular::read_text(path, TRACE_BYTES_MAX).map_err(|error| format!("cannot read the trace {shown}: {error}"))?;
     let mut times = Vec::new();

@@ -1,5 +1,5 @@
 //! All combinations of choices, or those that were drawn, by number: the last axis varies fastest.
-use super::sweep::{Axis, AxisValue};
+use super::sweep::{AxisValue, SweptParameter};
 use super::tree::{Located, Mistake, ParseResult};
 
 /// The swept names of a point with its choices, in the order of the plan.
@@ -23,7 +23,7 @@ pub(super) fn combination(sizes: &[usize], mut number: usize) -> Vec<usize> {
 
 /// The axes of a sweep; without any there is one point.
 pub(super) struct SweepGrid {
-    pub(super) axes: Vec<Axis>,
+    pub(super) axes: Vec<SweptParameter>,
     /// The numbers of the combinations that were drawn, in their order; `None`: all are there.
     pub(super) drawn: Option<Vec<usize>>,
 }
@@ -43,7 +43,7 @@ impl SweepGrid {
         combination(&self.sizes(), self.drawn.as_ref().map_or(point, |drawn| drawn[point]))
     }
 
-    fn choices(&self, point: usize) -> impl Iterator<Item = (&Axis, &AxisValue)> {
+    fn choices(&self, point: usize) -> impl Iterator<Item = (&SweptParameter, &AxisValue)> {
         self.axes.iter().zip(self.numbers(point)).map(|(axis, number)| (axis, &axis.choices[number]))
     }
 

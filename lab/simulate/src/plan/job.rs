@@ -1,9 +1,9 @@
 //! `[[job]]`: threads that meet or share a lock, or mere load; and how many of them make up the load.
-use super::compute::{CV, GrainName, Kinds, SHAPES, ShapeName};
-use super::files::Files;
+use super::compute::{CV, ComputeTime, GrainName, SHAPES, ShapeName};
+use super::files::PlanFiles;
 use super::lock::LockTable;
 use super::machine;
-use super::read::{AnyValue, Count, KEY, Span, Variation, count, count_at, read as read_table, table, values};
+use super::read::{AnyValue, BoundedCount, KEY, Span, Variation, count, count_at, read as read_table, table, values};
 use super::tree::{Located, ParseResult, mistake};
 use foregather_barrier::Algorithm;
 use foregather_machine::{CpuId, Nanos};
@@ -14,9 +14,9 @@ use foregather_wait::Policy;
 table! {
     "[[job]]" Table {
         threads: (usize, Threads);
-        name: String, count: HowMany, barriers: (usize, Count<1, { u64::MAX / 4 }>),
-        lock: (usize, LockTable), acquisitions: (usize, Count<1, { u64::MAX / 4 }>), grain: (usize, GrainName), cv: (usize, Variation),
-        mean: (usize, Span), shape: (usize, ShapeName), compute: (usize, Kinds), rest: (usize, Kinds), policy: (usize, String),
+        name: String, count: HowMany, barriers: (usize, BoundedCount<1, { u64::MAX / 4 }>),
+        lock: (usize, LockTable), acquisitions: (usize, BoundedCount<1, { u64::MAX / 4 }>), grain: (usize, GrainName), cv: (usize, Variation),
+        mean: (usize, Span), shape: (usize, ShapeName), compute: (usize, ComputeTime), rest: (usize, ComputeTime), policy: (usize, String),
         spin: (usize, Span), kind: (usize, KindName), nice: Nice, slice: (usize, Span), group: (usize, String),
         pins: Vec<(usize, AnyValue)>, start: Vec<(usize, AnyValue)>, load: bool, one_process: bool
     }
@@ -87,7 +87,12 @@ struct Wanted {
 }
 
 /// The jobs of a plan, `load` threads in all if it says so (with the line on which it does).
-pub(super) fn read(list: &Located, machine: &MachineSpec, files: &Files, load: Option<(u32, usize)>) -> ParseResult<Vec<Job>> {
+pub(super) fn read(
+    list: &Located,
+    machine: &MachineSpec,
+    files: &PlanFiles,
+    load: Option<(u32, usize)>,
+) -> ParseResult<Vec<Job>> {
     let Some(items) = list.items().filter(|items| !items.is_empty()) else {
         return mistake(list.line, "jobs are tables of a list: [[job]]");
     };
@@ -177,7 +182,7 @@ pub(super) fn resolved(key: &str, line: usize, number: Number, cpus: u32) -> Par
     }
 }
 
-fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Wanted> {
+fn one(node: &Located, machine: &MachineSpec, files: &PlanFiles) -> ParseResult<Wanted> {
     let table: Table = read_table(node)?;
     let (line, load) = (node.line, table.load == Some(true));
     if let Some((key, node)) = MEETING_KEYS.iter().find_map(|key| Some((key, node.get(key)?))).filter(|_| load) {
@@ -215,7 +220,7 @@ fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Want
 
 impl Table {
     /// A job of load: it computes without end, or computes and rests by turns.
-    fn loading(self, threads: u32, files: &Files) -> ParseResult<Job> {
+    fn loading(self, threads: u32, files: &PlanFiles) -> ParseResult<Job> {
         let load = Job::load("load", threads);
         match (self.compute, self.rest) {
             (None, None) => Ok(load),
@@ -229,7 +234,7 @@ impl Table {
         }
     }
 
-    fn meeting(self, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Job> {
+    fn meeting(self, threads: u32, machine: &MachineSpec, files: &PlanFiles) -> ParseResult<Job> {
         if let Some((line, _)) = self.rest {
             return mistake(line, "`rest` is for a [[job]] with load = true: who meets waits at its barriers");
         }
@@ -245,7 +250,7 @@ impl Table {
 
     /// Threads that share a lock, and wait for it as is usual for its kind unless there is a `policy` or a
     /// `spin`.
-    fn locking(self, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Job> {
+    fn locking(self, threads: u32, machine: &MachineSpec, files: &PlanFiles) -> ParseResult<Job> {
         if let Some((line, _)) = self.rest {
             return mistake(line, "`rest` is for a [[job]] with load = true: a thread that shares a `lock` has `think`");
         }
@@ -258,7 +263,7 @@ impl Table {
     }
 
     /// How long it computes: `grain` with `cv`, `mean` with `shape`, or `compute`.
-    fn compute(self, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Distribution> {
+    fn compute(self, threads: u32, machine: &MachineSpec, files: &PlanFiles) -> ParseResult<Distribution> {
         let ways = [
             ("grain", self.grain.as_ref().map(|of| of.0)),
             ("mean", self.mean.as_ref().map(|of| of.0)),
@@ -283,12 +288,12 @@ impl Table {
 }
 
 /// A value and its line.
-type Placed<T> = (usize, T);
+type WithLine<T> = (usize, T);
 
 /// `policy`, or `spin`, the bound of two-phase waiting. Multiples of a switch are those of the simulated
 /// machine.
 pub(super) fn policy(
-    (policy, spin): (Option<&Placed<String>>, Option<&Placed<Span>>),
+    (policy, spin): (Option<&WithLine<String>>, Option<&WithLine<Span>>),
     machine: &MachineSpec,
 ) -> ParseResult<Policy> {
     let (line, name) = match (policy, spin) {

@@ -1,20 +1,20 @@
 //! `lock` of a `[[job]]`: the lock that its threads share, its critical sections, and page faults in them.
-use super::compute::Kinds;
-use super::files::Files;
+use super::compute::ComputeTime;
+use super::files::PlanFiles;
 use super::read::{choice, real, table, values};
 use super::tree::ParseResult;
 use foregather_sim::smp::{Distribution, Fault, FaultKind, JobLock, LockKind, MachineSpec};
 
 table! {
     "lock" LockTable {
-        kind: LockName, hold: (usize, Kinds), think: (usize, Kinds);
+        kind: LockName, hold: (usize, ComputeTime), think: (usize, ComputeTime);
         fault: FaultTable, extend: bool
     }
 }
 
 table! {
     "fault" FaultTable {
-        chance: Chance, takes: (usize, Kinds);
+        chance: Chance, takes: (usize, ComputeTime);
         kind: FaultName
     }
 }
@@ -40,8 +40,8 @@ pub(super) const KINDS: [(&str, MakeKind); 5] = [
 
 impl LockTable {
     /// The lock, and how long threads compute before they take it.
-    pub(super) fn lock(self, machine: &MachineSpec, files: &Files) -> ParseResult<(JobLock, Distribution)> {
-        let of = |key, (line, kinds): (usize, Kinds)| kinds.distribution(key, line, files);
+    pub(super) fn lock(self, machine: &MachineSpec, files: &PlanFiles) -> ParseResult<(JobLock, Distribution)> {
+        let of = |key, (line, kinds): (usize, ComputeTime)| kinds.distribution(key, line, files);
         let fault = match self.fault {
             Some(FaultTable { chance, takes, kind }) => {
                 let kind = kind.map_or(FaultKind::Minor, FaultKind::from);

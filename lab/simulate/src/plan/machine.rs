@@ -1,6 +1,6 @@
 //! `[machine]`: processors, prices, and the scheduler with all its rules.
-use super::files::Files;
-use super::read::{Count, Span, Time, choice, patch, read, table, values};
+use super::files::PlanFiles;
+use super::read::{BoundedCount, Span, Time, choice, patch, read, table, values};
 use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::{Costs, Nanos};
 use foregather_sim::smp::{
@@ -10,7 +10,7 @@ use foregather_sim::smp::{
 table! {
     "[machine]" MachineTable {
         ;
-        cpus: Count<1, { MachineSpec::MOST_CPUS as u64 }>, preset: PresetName, ties: TiesName, resolution: Span, prices: PriceTable,
+        cpus: BoundedCount<1, { MachineSpec::MOST_CPUS as u64 }>, preset: PresetName, ties: TiesName, resolution: Span, prices: PriceTable,
         round_robin: (usize, RoundRobinTable), linux24: (usize, Linux24Table), eevdf: (usize, EevdfTable)
     }
 }
@@ -30,8 +30,8 @@ const TICKS_MAX: u64 = 1_000_000;
 
 patch! {
     "[machine.linux24]" Linux24Table => Linux24 {
-        tick: Span, allocation_ticks: Count<1, TICKS_MAX>, penalty_ticks: Count<0, TICKS_MAX>, bonus_ticks: Count<0, TICKS_MAX>,
-        threshold_ticks: Count<0, TICKS_MAX>, accounting: AccountingName, whole_ticks: bool, insertion: InsertionName,
+        tick: Span, allocation_ticks: BoundedCount<1, TICKS_MAX>, penalty_ticks: BoundedCount<0, TICKS_MAX>, bonus_ticks: BoundedCount<0, TICKS_MAX>,
+        threshold_ticks: BoundedCount<0, TICKS_MAX>, accounting: AccountingName, whole_ticks: bool, insertion: InsertionName,
         charge_switch: bool, hold: bool, previous_wins: bool, lazy_space: bool, atomic_wakes: bool, idle_polls: bool,
         wakeup: WakeupName, cache_flush: Time;
     }
@@ -49,7 +49,7 @@ patch! {
 table! {
     "[[machine.eevdf.group]]" GroupTable {
         name: String;
-        parent: (usize, String), weight: Count<1, 10_000>, quota: (usize, Span), period: Span, burst: Time
+        parent: (usize, String), weight: BoundedCount<1, 10_000>, quota: (usize, Span), period: Span, burst: Time
     }
 }
 
@@ -80,7 +80,7 @@ values! {
 }
 
 /// The machine; without the table, that of the default preset.
-pub(super) fn machine(node: &Located, files: &Files) -> ParseResult<MachineSpec> {
+pub(super) fn machine(node: &Located, files: &PlanFiles) -> ParseResult<MachineSpec> {
     let table: MachineTable = read(node)?;
     let base = MachineSpec::tsafrir2002();
     let preset = table.preset.map_or(base.scheduler, Scheduler::from);
@@ -115,7 +115,7 @@ pub(super) fn machine(node: &Located, files: &Files) -> ParseResult<MachineSpec>
 }
 
 /// The paper's prices; under today's scheduler typical ones, so a plan gives the same numbers everywhere.
-fn prices(table: Option<PriceTable>, today: bool, files: &Files) -> ParseResult<Prices> {
+fn prices(table: Option<PriceTable>, today: bool, files: &PlanFiles) -> ParseResult<Prices> {
     let base = match table.as_ref().and_then(|table| table.calibration.as_ref()) {
         Some((line, word)) => Prices::measured(&calibration(word, *line, files)?),
         None if today => Prices::measured(&Costs::TYPICAL),
@@ -125,7 +125,7 @@ fn prices(table: Option<PriceTable>, today: bool, files: &Files) -> ParseResult<
 }
 
 /// Measured costs: this machine's, typical ones, or those of a file.
-fn calibration(word: &str, line: usize, files: &Files) -> ParseResult<Costs> {
+fn calibration(word: &str, line: usize, files: &PlanFiles) -> ParseResult<Costs> {
     match word {
         "typical" => Ok(Costs::TYPICAL),
         "machine" => match files.machine() {

@@ -2,7 +2,7 @@
 //! §5.1.
 use super::compute::{CV, GrainName};
 use super::job::{self, KindName};
-use super::read::{Count, Span, Variation, read as read_table, table};
+use super::read::{BoundedCount, Span, Variation, read as read_table, table};
 use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::{Nanos, SplitMix};
 use foregather_sim::smp::{Job, MachineSpec};
@@ -16,7 +16,7 @@ table! {
 
 table! { "" Sizes { from: Size, to: Size; } }
 
-type Size = Count<1, { job::THREADS_MAX as u64 }>;
+type Size = BoundedCount<1, { job::THREADS_MAX as u64 }>;
 
 /// Jobs of random sizes and grains until there are `load` threads. The first is of the first grain. Each is
 /// named after its grain and computes for about `work` in all, so that all end at about the same time. Seed

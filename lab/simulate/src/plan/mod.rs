@@ -27,7 +27,7 @@ mod tree;
 mod trial;
 
 pub use draft::PlanDraft;
-pub(super) use figure::Figure;
+pub(super) use figure::PlanFigure;
 use foregather_results::meant;
 pub use grid::Labels;
 use read::table;
@@ -37,7 +37,7 @@ pub use study::Study;
 use crate::metric::{self, Metric};
 use crate::network::METRICS;
 use anyhow::{Result, anyhow};
-use files::Files;
+use files::PlanFiles;
 use foregather_sim::smp::MachineSpec;
 use foregather_wait::Policy;
 use grid::SweepGrid;
@@ -72,7 +72,7 @@ const DRAFT: &str = "job";
 
 /// How a plan is to be read.
 #[derive(Clone, Debug, Default)]
-pub struct Ask {
+pub struct ReadOptions {
     /// Where its relative paths begin.
     pub folder: PathBuf,
     /// Whether it is read with the changes of its `[full]`.
@@ -91,9 +91,9 @@ pub struct Plan {
     title: String,
     root: Located,
     grid: SweepGrid,
-    figure: Figure,
+    figure: PlanFigure,
     published: Option<PublishedFactor>,
-    files: Files,
+    files: PlanFiles,
     seed_offset: u64,
     spans: usize,
 }
@@ -103,7 +103,7 @@ impl Plan {
     ///
     /// # Errors
     /// If anything in it is wrong, with file, line and remedy.
-    pub fn parse(file: &str, text: &str, ask: &Ask) -> Result<Self> {
+    pub fn parse(file: &str, text: &str, ask: &ReadOptions) -> Result<Self> {
         Self::read(file, text, ask).map_err(|error| explain(file, &error))
     }
 
@@ -111,11 +111,11 @@ impl Plan {
     ///
     /// # Errors
     /// If anything in it is wrong, with the name of the answer.
-    pub fn of_draft(draft: &PlanDraft, ask: &Ask) -> Result<Self> {
+    pub fn of_draft(draft: &PlanDraft, ask: &ReadOptions) -> Result<Self> {
         Self::read(DRAFT, &draft.text()?, ask).map_err(|error| draft.explain(&error))
     }
 
-    fn read(file: &str, text: &str, ask: &Ask) -> ParseResult<Self> {
+    fn read(file: &str, text: &str, ask: &ReadOptions) -> ParseResult<Self> {
         let mut root = Located::parse(text)?;
         let title = read::read::<PlanTable>(&root)?.title.unwrap_or_else(|| stem(file));
         if let Some(full) = root.take("full") {
@@ -135,7 +135,7 @@ impl Plan {
         let published = published.as_ref().map(|node| published::read(node, &axes)).transpose()?;
         let drawn = draw.as_ref().map(|node| draw::read(node, &axes, &figure)).transpose()?;
         let grid = SweepGrid { axes, drawn };
-        let (files, seed_offset, spans) = (Files::new(&ask.folder), ask.seed_offset, ask.spans);
+        let (files, seed_offset, spans) = (PlanFiles::new(&ask.folder), ask.seed_offset, ask.spans);
         let mut plan = Self { file: file.to_owned(), title, root, grid, figure, published, files, seed_offset, spans };
         plan.check()?;
         plan.find_baseline()?;
@@ -260,7 +260,7 @@ impl Plan {
         self.grid.group(point)
     }
 
-    pub(super) fn figure(&self) -> &Figure {
+    pub(super) fn figure(&self) -> &PlanFigure {
         &self.figure
     }
 
@@ -333,7 +333,7 @@ pub(crate) fn machine_of(cpus: u32, set: &[(String, String)]) -> Result<MachineS
     let machine = || {
         let mut root = Located::parse(&format!("[machine]\npreset = \"eevdf\"\ncpus = {cpus}"))?;
         set.iter().try_for_each(|(path, word)| root.set(path, &Located::of_word(word)))?;
-        machine::machine(root.get("machine").unwrap_or(&Located::nothing()), &Files::new(Path::new("")))
+        machine::machine(root.get("machine").unwrap_or(&Located::nothing()), &PlanFiles::new(Path::new("")))
     };
     machine().map_err(|error| anyhow!("--set: {}", error.what))
 }

@@ -1,6 +1,6 @@
 //! `[network]`: nodes, what lies between them, and what disturbs them.
 use super::read::{
-    AnyValue, Count, KEY, PerByte, Span, Time, choice, count_at, read as read_table, real, table, unless_none, values,
+    AnyValue, BoundedCount, KEY, PerByte, Span, Time, choice, count_at, read as read_table, real, table, unless_none, values,
 };
 use super::tree::{Located, Mistake, ParseResult, mistake};
 use crate::network::Interconnect;
@@ -12,9 +12,9 @@ use serde::de::IgnoredAny;
 table! {
     "[network]" Table {
         profile: ProfileName;
-        nodes: Count<1, NODES_MAX>, dimension: (usize, Count<0, { NODES_MAX.ilog2() as u64 }>), interrupts: IgnoredAny,
+        nodes: BoundedCount<1, NODES_MAX>, dimension: (usize, BoundedCount<0, { NODES_MAX.ilog2() as u64 }>), interrupts: IgnoredAny,
         faults: (usize, FaultTable), null: Span, send: Time, long: Time, byte: PerByte,
-        short_limit: Count<0, { u32::MAX as u64 }>, set_up: Time, receive: Time, null_hold: IgnoredAny, jitter: Time,
+        short_limit: BoundedCount<0, { u32::MAX as u64 }>, set_up: Time, receive: Time, null_hold: IgnoredAny, jitter: Time,
         arbitration: ArbitrationName, links: bool, hop: Time, pool: IgnoredAny, latency: Time, send_overhead: Time,
         receive_overhead: Time, gap: Time, variant: VariantName
     }
@@ -25,7 +25,7 @@ const CIRCUIT_KEYS: [&str; 12] =
     ["null", "send", "long", "short-limit", "set-up", "receive", "null-hold", "jitter", "arbitration", "links", "hop", "pool"];
 const LOGGP_KEYS: [&str; 5] = ["latency", "send-overhead", "receive-overhead", "gap", "variant"];
 
-table! { "" Pool { buffers: Count<1, { u16::MAX as u64 }>, release: Count<1, { u16::MAX as u64 }>; } }
+table! { "" Pool { buffers: BoundedCount<1, { u16::MAX as u64 }>, release: BoundedCount<1, { u16::MAX as u64 }>; } }
 table! { "" InterruptTable { ; length: Span, period: Span } }
 
 values! {

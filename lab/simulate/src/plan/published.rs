@@ -1,6 +1,6 @@
 //! `[published]`: a factor that others have measured, which the plan's two cases are compared with.
 use super::read::{AnyValue, read as read_table, real, table, values};
-use super::sweep::Axis;
+use super::sweep::SweptParameter;
 use super::tree::{Located, ParseResult, mistake};
 
 table! { "[published]" Table { factor: Factor, source: String; } }
@@ -20,7 +20,7 @@ pub(crate) struct PublishedFactor {
     pub(crate) axis: usize,
 }
 
-pub(super) fn read(node: &Located, axes: &[Axis]) -> ParseResult<PublishedFactor> {
+pub(super) fn read(node: &Located, axes: &[SweptParameter]) -> ParseResult<PublishedFactor> {
     let Table { factor: Factor(factor), source } = read_table(node)?;
     match axes.iter().position(|axis| axis.name == CASE && axis.choices.len() == 2) {
         Some(axis) => Ok(PublishedFactor { factor, source, axis }),

@@ -289,23 +289,23 @@ pub(super) fn unless_none<'n, T: Deserialize<'n>, U>(
 
 /// A whole number within bounds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Count<const FROM: u64, const TO: u64>(pub(super) u64);
+pub(super) struct BoundedCount<const FROM: u64, const TO: u64>(pub(super) u64);
 
-impl<'de, const FROM: u64, const TO: u64> Deserialize<'de> for Count<FROM, TO> {
+impl<'de, const FROM: u64, const TO: u64> Deserialize<'de> for BoundedCount<FROM, TO> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         count(&AnyValue::deserialize(from)?, FROM..=TO).map(Self).map_err(de::Error::custom)
     }
 }
 
-impl<const FROM: u64, const TO: u64> From<Count<FROM, TO>> for u32 {
-    fn from(count: Count<FROM, TO>) -> Self {
+impl<const FROM: u64, const TO: u64> From<BoundedCount<FROM, TO>> for u32 {
+    fn from(count: BoundedCount<FROM, TO>) -> Self {
         // Bounds of numbers that are kept in 32 bits are no greater.
         Self::try_from(count.0).unwrap_or(Self::MAX)
     }
 }
 
-impl<const FROM: u64, const TO: u64> From<Count<FROM, TO>> for u64 {
-    fn from(count: Count<FROM, TO>) -> Self {
+impl<const FROM: u64, const TO: u64> From<BoundedCount<FROM, TO>> for u64 {
+    fn from(count: BoundedCount<FROM, TO>) -> Self {
         count.0
     }
 }
@@ -456,7 +456,7 @@ mod tests {
     #[test]
     fn numbers_keep_their_bounds() {
         let root = Located::parse("a = 3\nb = 0.5\nc = \"x\"\nd = -1").unwrap();
-        let of = |key| entry::<Count<1, 3>>(&root, key).map(|count| count.map(|count| count.0));
+        let of = |key| entry::<BoundedCount<1, 3>>(&root, key).map(|count| count.map(|count| count.0));
         assert_eq!([of("a"), of("missing")], [Ok(Some(3)), Ok(None)]);
         for (key, says) in [("b", "`b` is a whole number, not 0.5"), ("c", "not a text"), ("d", "`d` is 1 to 3, not -1")] {
             assert!(of(key).unwrap_err().what.contains(says));

@@ -1,5 +1,5 @@
 //! `[run]` and `[record]`: when a simulation is over, with which seeds it is run, and what is written down.
-use super::read::{AnyValue, Count, Span, Time, choice, count, read as read_table, table, values};
+use super::read::{AnyValue, BoundedCount, Span, Time, choice, count, read as read_table, table, values};
 use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Record, Stop};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 table! { "[run]" Table { ; stop: StopName, limit: Span, shuffled: bool, seeds: Seeds, forbid_oversize: bool } }
 // A network has no other keys here.
 table! { "the [run] of a network" NetworkTable { ; seeds: Seeds } }
-table! { "[record]" RecordTable { ; window: (usize, Time), sample: (usize, Time), spans: Count<0, KEPT_MAX> } }
+table! { "[record]" RecordTable { ; window: (usize, Time), sample: (usize, Time), spans: BoundedCount<0, KEPT_MAX> } }
 
 values! {
     StopName(Stop) = |value| choice(value, &[("first-job", Stop::FirstJob), ("all-jobs", Stop::AllJobs), ("limit", Stop::Limit)]);

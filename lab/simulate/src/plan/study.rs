@@ -1,5 +1,5 @@
 //! One study, read from the tree of a plan in which all choices are made: of processors, or of a network.
-use super::files::Files;
+use super::files::PlanFiles;
 use super::read::{entry, read as read_table};
 use super::tree::{Located, ParseResult, mistake};
 use super::{PlanTable, job, machine, mix, network, run, trial};
@@ -57,7 +57,7 @@ pub(super) fn seeds(root: &Located) -> ParseResult<Vec<u64>> {
 }
 
 /// Reads the study for one of its seeds.
-pub(super) fn read(root: &Located, files: &Files, seed: u64) -> ParseResult<Study> {
+pub(super) fn read(root: &Located, files: &PlanFiles, seed: u64) -> ParseResult<Study> {
     match root.get("network") {
         Some(_) if is_network(root)? => Ok(Study::Network(Box::new(nodes(root, seed)?))),
         _ => Ok(Study::Smp(Box::new(processors(root, files, seed)?))),
@@ -75,7 +75,7 @@ fn nodes(root: &Located, seed: u64) -> ParseResult<net::Study<Interconnect>> {
     Ok(net::Study { model: machine, nodes, interrupts, faults, barrier, shift, skew, resynchronised, trials, skipped, seed })
 }
 
-fn processors(root: &Located, files: &Files, seed: u64) -> ParseResult<smp::Study> {
+fn processors(root: &Located, files: &PlanFiles, seed: u64) -> ParseResult<smp::Study> {
     is_network(root)?;
     let nothing = Located::nothing();
     let table = |key| root.get(key).unwrap_or(&nothing);

@@ -42,7 +42,7 @@ const TAKEN: [&str; 3] = ["job", "plan", "state"];
 
 /// One axis: a name that is varied, and its choices.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
+pub(crate) struct SweptParameter {
     pub(crate) name: String,
     pub(crate) line: usize,
     pub(crate) choices: Vec<AxisValue>,
@@ -66,14 +66,14 @@ impl AxisValue {
 }
 
 /// The axes in the order of the file.
-pub(super) fn read(node: &Located) -> ParseResult<Vec<Axis>> {
+pub(super) fn read(node: &Located) -> ParseResult<Vec<SweptParameter>> {
     let Some(entries) = node.entries() else {
         return mistake(node.line, format!("[sweep] is a table, not {}", node.sort()));
     };
     entries.iter().map(|(name, node)| axis(name, node)).collect()
 }
 
-fn axis(name: &str, node: &Located) -> ParseResult<Axis> {
+fn axis(name: &str, node: &Located) -> ParseResult<SweptParameter> {
     let short = SHORT.iter().any(|(short, _)| *short == name);
     let known = short || name.contains('.');
     let mut choices: Vec<AxisValue> = Vec::new();
@@ -120,7 +120,7 @@ fn axis(name: &str, node: &Located) -> ParseResult<Axis> {
             return mistake(node.line, format!("`{name}` has two choices called {}", choice.label));
         }
     }
-    Ok(Axis { name: name.to_owned(), line: node.line, choices })
+    Ok(SweptParameter { name: name.to_owned(), line: node.line, choices })
 }
 
 fn unknown(name: &str) -> String {

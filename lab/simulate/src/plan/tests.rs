@@ -16,7 +16,7 @@ mod nodes;
 
 fn parse(text: &str) -> Result<Plan, String> {
     let folder = std::env::temp_dir();
-    Plan::parse("x.toml", text, &Ask { folder, ..Ask::default() }).map_err(|error| format!("{error:#}"))
+    Plan::parse("x.toml", text, &ReadOptions { folder, ..ReadOptions::default() }).map_err(|error| format!("{error:#}"))
 }
 
 fn study(text: &str) -> smp::Study {
@@ -312,11 +312,11 @@ fn every_key_can_be_swept_or_set() {
     assert!((study.jobs[0].compute.mean_ns() - 6e3 / (1.0 + 1.2816 * 0.2)).abs() < 1e-9);
 
     let set = vec![("job.0.threads".to_owned(), "7".to_owned()), ("sweep.seed".to_owned(), "[5, 6]".to_owned())];
-    let plan = Plan::parse("x.toml", JOB, &Ask { set, seed_offset: 100, ..Ask::default() }).unwrap();
+    let plan = Plan::parse("x.toml", JOB, &ReadOptions { set, seed_offset: 100, ..ReadOptions::default() }).unwrap();
     assert_eq!((plan.points(), plan.seeds(1).unwrap()), (2, vec![106]));
     assert_eq!(plan.study(0, 105).unwrap().smp().unwrap().jobs[0].threads, 7);
     let set = vec![("job.0.thread".to_owned(), "7".to_owned())];
-    let error = Plan::parse("x.toml", JOB, &Ask { set, ..Ask::default() }).err().unwrap().to_string();
+    let error = Plan::parse("x.toml", JOB, &ReadOptions { set, ..ReadOptions::default() }).err().unwrap().to_string();
     assert!(error.starts_with("x.toml with --set: unknown key `thread` in [[job]]"), "{error}");
 }
 
@@ -334,7 +334,7 @@ fn speedups_are_over_blocking_or_what_the_plan_says() {
 fn shipped_plans_make_sense_with_and_without_more() {
     for (name, text) in SHIPPED {
         for full in [false, true] {
-            let plan = Plan::parse(name, text, &Ask { full, ..Ask::default() }).unwrap();
+            let plan = Plan::parse(name, text, &ReadOptions { full, ..ReadOptions::default() }).unwrap();
             assert!(plan.title().len() > 10 && plan.points() > 0, "{name}");
         }
     }

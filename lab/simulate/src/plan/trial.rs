@@ -1,6 +1,8 @@
 //! `[trial]`: what the nodes do again and again: they come, synchronise, and shift.
 use super::network;
-use super::read::{AnyValue, Count, NONE, Time, choice, count, entry, nanos, read as read_table, table, unless_none, values};
+use super::read::{
+    AnyValue, BoundedCount, NONE, Time, choice, count, entry, nanos, read as read_table, table, unless_none, values,
+};
 use super::tree::{Located, ParseResult, Value, mistake};
 use crate::network::study::BYTES_MAX;
 use crate::network::{Interconnect, Shift};
@@ -14,8 +16,8 @@ use serde::de::IgnoredAny;
 table! {
     "[trial]" Table {
         barrier: (usize, String);
-        shift: (usize, IgnoredAny), skew: IgnoredAny, resynchronised: (usize, bool), trials: (usize, Count<1, TRIALS_MAX>),
-        skipped: (usize, Count<0, TRIALS_MAX>)
+        shift: (usize, IgnoredAny), skew: IgnoredAny, resynchronised: (usize, bool), trials: (usize, BoundedCount<1, TRIALS_MAX>),
+        skipped: (usize, BoundedCount<0, TRIALS_MAX>)
     }
 }
 

@@ -7,19 +7,19 @@ const DEPTH_MAX: usize = 32;
 
 /// The value in a file.
 pub(super) fn parse(text: &str) -> Result<Located, Mistake> {
-    let mut reader = Reader { rest: text, line: 1 };
+    let mut reader = JsonReader { rest: text, line: 1 };
     reader.space()?;
     let root = reader.value(0)?;
     reader.space()?;
     if reader.rest.is_empty() { Ok(root) } else { reader.wrong("text after the end of the file's object; remove it") }
 }
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     rest: &'t str,
     line: usize,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn wrong<T>(&self, what: impl Into<String>) -> Result<T, Mistake> {
         Err(Mistake { line: self.line, what: what.into() })
     }

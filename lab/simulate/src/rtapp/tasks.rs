@@ -65,7 +65,7 @@ pub(super) struct WorkloadTasks {
 
 /// Reads the tasks of a file, for a machine of `cpus` processors.
 pub(super) fn read(root: &Located, cpus: u32, ignore: bool) -> Result<WorkloadTasks, Mistake> {
-    let mut reader = Reader { cpus, ignore, task: String::new(), names: ResourceNames::default(), ignored: Vec::new() };
+    let mut reader = WorkloadReader { cpus, ignore, task: String::new(), names: ResourceNames::default(), ignored: Vec::new() };
     for (key, node) in entries(root, "the file")? {
         if !["tasks", "global", "resources"].contains(&key.as_str()) {
             return wrong(node, format!("unknown key `{key}`{}", meant(key, &["tasks", "global", "resources"])));
@@ -182,7 +182,7 @@ impl Thread {
     }
 }
 
-struct Reader {
+struct WorkloadReader {
     cpus: u32,
     ignore: bool,
     /// The name of the task that is read.
@@ -191,7 +191,7 @@ struct Reader {
     ignored: Vec<String>,
 }
 
-impl Reader {
+impl WorkloadReader {
     /// Something that is not simulated: noted if that is wanted.
     fn leave_out(&mut self, node: &Located, what: &str) -> Result<(), Mistake> {
         if !self.ignore {

@@ -21,7 +21,7 @@ const BATCH_MS: &str = "5";
 const MPI: &str = "peers/c/mpi_messages.c";
 
 /// How a contestant is run.
-enum Kind {
+enum RunMode {
     /// `foregather`, from there.
     Ours(PathBuf),
     /// The program in peers/c, behind its launcher.
@@ -38,12 +38,12 @@ pub(super) struct Contestant {
     pub(super) name: &'static str,
     /// Once, and so it is left out.
     pub(super) failed: bool,
-    kind: Kind,
+    kind: RunMode,
 }
 
 /// Ours, newly built.
 pub(super) fn ours() -> Result<Contestant> {
-    Ok(Contestant { name: "ours", failed: false, kind: Kind::Ours(built(&OURS)?) })
+    Ok(Contestant { name: "ours", failed: false, kind: RunMode::Ours(built(&OURS)?) })
 }
 
 /// The peer of that name, compiled if need be.
@@ -69,15 +69,15 @@ pub(super) fn peer(name: &'static str, root: &Path, target: &Path) -> Result<Con
             needs(&[compiler, launcher[0]], packages)?;
             let program = compile(compiler, root, target, name, packages)?;
             let launched = launcher.iter().map(|word| (*word).to_owned());
-            Kind::Mpi(launched.chain([program.to_string_lossy().into_owned()]).collect())
+            RunMode::Mpi(launched.chain([program.to_string_lossy().into_owned()]).collect())
         }
         "ucx" => {
             needs(&["ucx_perftest"], "ucx-utils")?;
-            Kind::Ucx
+            RunMode::Ucx
         }
         _ => {
             needs(&["fi_pingpong"], "libfabric-bin")?;
-            Kind::Libfabric
+            RunMode::Libfabric
         }
     };
     Ok(Contestant { name, failed: false, kind })
@@ -115,7 +115,7 @@ fn words(all: &[&str]) -> Vec<String> {
 impl Contestant {
     #[cfg(test)]
     pub(super) fn script(name: &'static str, script: &str) -> Self {
-        Self { name, failed: false, kind: Kind::Script(script.to_owned()) }
+        Self { name, failed: false, kind: RunMode::Script(script.to_owned()) }
     }
 
     /// Runs it once for all lengths.
@@ -124,7 +124,7 @@ impl Contestant {
         let [a, b] = ask.cpus.map(|cpu| cpu.to_string());
         let both = format!("{a},{b}");
         match &self.kind {
-            Kind::Ours(program) => {
+            RunMode::Ours(program) => {
                 let program = program.to_string_lossy();
                 let (sizes, batches) = (list(","), ask.batches.to_string());
                 let options = ["measure", "messages", "--only", "sizes", "--ways", "chosen", "--format", "json", "--quiet"];
@@ -134,13 +134,13 @@ impl Contestant {
                 command.stderr(Stdio::null());
                 super::of_results(&output_within(command, LIMIT)?)
             }
-            Kind::Mpi(launched) => {
+            RunMode::Mpi(launched) => {
                 let mut all = launched.clone();
                 all.extend([a, b, ask.batches.to_string(), BATCH_MS.to_owned()]);
                 all.extend(ask.sizes.iter().map(usize::to_string));
                 super::of_lines(&output_within(bounded(&both, &all), LIMIT)?)
             }
-            Kind::Ucx => {
+            RunMode::Ucx => {
                 let one = |(bytes, pattern): (usize, &'static str)| {
                     let test = if pattern == "stream" { "tag_bw" } else { "tag_lat" };
                     let rounds = rounds(bytes);
@@ -152,7 +152,7 @@ impl Contestant {
                 let patterns = || PATTERNS.into_iter().filter(|&pattern| pattern != "both-ways");
                 ask.sizes.iter().flat_map(|&bytes| patterns().map(move |pattern| (bytes, pattern))).map(one).collect()
             }
-            Kind::Libfabric => {
+            RunMode::Libfabric => {
                 let one = |&bytes: &usize| {
                     let (size, many) = (bytes.to_string(), rounds(bytes).to_string());
                     let common = words(&["fi_pingpong", "-p", "shm", "-e", "rdm", "-m", "tagged", "-I", &many, "-S", &size]);
@@ -161,7 +161,7 @@ impl Contestant {
                 ask.sizes.iter().map(one).collect()
             }
             #[cfg(test)]
-            Kind::Script(script) => {
+            RunMode::Script(script) => {
                 let mut command = Command::new("sh");
                 command.args(["-c", script]);
                 super::of_lines(&output_within(command, LIMIT)?)
@@ -188,7 +188,7 @@ fn served(ask: &MessageContest, common: &[String], server_port: &str, client_por
         command
     };
     let server = command(&here, server_port).stdout(Stdio::null()).spawn().context("cannot start a server")?;
-    let _server = Server(server);
+    let _server = ServerProcess(server);
     let mut last = None;
     for _ in 0..TRIES.0 {
         std::thread::sleep(TRIES.1);
@@ -203,9 +203,9 @@ fn served(ask: &MessageContest, common: &[String], server_port: &str, client_por
 }
 
 /// Ended by the end of its client, or here.
-struct Server(Child);
+struct ServerProcess(Child);
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         for _ in 0..TRIES.0 {
             if !matches!(self.0.try_wait(), Ok(None)) {

@@ -15,7 +15,7 @@ use crate::trial::LibraryUnderTest;
 use crate::{PeerError, support};
 use anyhow::{Context, Result, ensure};
 use reach::Reach;
-use run::{Bench, CompilerFamily, Judgement, RandomRun};
+use run::{BuildFolder, CompilerFamily, Judgement, RandomRun};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -29,7 +29,7 @@ const SHRINKING: Duration = Duration::from_secs(120);
 
 /// What is asked for.
 #[derive(Debug)]
-struct Contest {
+struct ContestOptions {
     library: LibraryUnderTest,
     compilers: CompilerFamily,
     bodies: usize,
@@ -43,7 +43,7 @@ struct Contest {
 
 /// What has been found so far.
 #[derive(Default)]
-struct Found {
+struct Totals {
     bodies: usize,
     programs: usize,
     /// Programs that behave the same and used the library under test.
@@ -55,7 +55,7 @@ struct Found {
 }
 
 pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
-    let contest = Contest::parse(options)?;
+    let contest = ContestOptions::parse(options)?;
     let place = env::temp_dir().join(format!("foregather-openmp-random-{}", std::process::id()));
     let held = contest.run(&place);
     // What was built stays only if it could not be removed.
@@ -63,7 +63,7 @@ pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     Ok(held?)
 }
 
-impl Contest {
+impl ContestOptions {
     fn parse(options: &[&str]) -> Result<Self, PeerError> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let (mut library, mut bodies, mut seed) = (None, 1_000, now.as_nanos() as u64 & 0xffff_ffff);
@@ -105,11 +105,11 @@ impl Contest {
     fn run(&self, place: &Path) -> Result<()> {
         self.compilers.prepare(place)?;
         println!("seed {}", self.seed);
-        let (next, found, began) = (AtomicU64::new(self.seed), Mutex::new(Found::default()), Instant::now());
+        let (next, found, began) = (AtomicU64::new(self.seed), Mutex::new(Totals::default()), Instant::now());
         std::thread::scope(|scope| -> Result<()> {
             let job = |number: usize| {
                 let (folder, shared) = (place.join(number.to_string()), place.to_owned());
-                let bench = Bench { folder, shared, library: &self.library, compilers: self.compilers };
+                let bench = BuildFolder { folder, shared, library: &self.library, compilers: self.compilers };
                 fs::create_dir_all(&bench.folder)?;
                 while found.lock().expect("no job panics").bodies < self.bodies {
                     self.one(&bench, next.fetch_add(1, Ordering::Relaxed), &found)?;
@@ -119,7 +119,7 @@ impl Contest {
             let jobs: Vec<_> = (0..self.jobs).map(|number| scope.spawn(move || job(number))).collect();
             jobs.into_iter().try_for_each(|job| job.join().expect("no job panics"))
         })?;
-        let Found { bodies, programs, took_part, useless, differences, reach } = found.into_inner().expect("no job panics");
+        let Totals { bodies, programs, took_part, useless, differences, reach } = found.into_inner().expect("no job panics");
         if self.compilers == CompilerFamily::Gnu {
             print!("{}", reach::table(&reach, self.library.exported()));
         }
@@ -136,7 +136,7 @@ impl Contest {
     }
 
     /// Draws, compiles and judges the program of this seed.
-    fn one(&self, bench: &Bench<'_>, seed: u64, found: &Mutex<Found>) -> Result<()> {
+    fn one(&self, bench: &BuildFolder<'_>, seed: u64, found: &Mutex<Totals>) -> Result<()> {
         let is_wanted = |program: &TestProgram| {
             let source = write::source(program);
             self.compilers.know(&source) && source.contains(&self.only)
@@ -169,7 +169,14 @@ impl Contest {
     }
 
     /// Shrinks a program that differs, and saves what is left.
-    fn report(&self, bench: &Bench<'_>, seed: u64, program: &TestProgram, theirs: RandomRun, ours: RandomRun) -> Result<()> {
+    fn report(
+        &self,
+        bench: &BuildFolder<'_>,
+        seed: u64,
+        program: &TestProgram,
+        theirs: RandomRun,
+        ours: RandomRun,
+    ) -> Result<()> {
         let bodies = run::differing(&theirs, &ours);
         println!("seed {seed} ({}): differs in bodies {bodies:?}; shrinking", program.language.name());
         let (began, mut last) = (Instant::now(), [theirs, ours]);
@@ -235,7 +242,7 @@ mod tests {
             (&["--only"], "`--only` needs a value"),
             (&[], "--library"),
         ] {
-            match Contest::parse(options) {
+            match ContestOptions::parse(options) {
                 Err(PeerError::Usage(what)) => assert!(what.contains(culprit), "{options:?}: {what}"),
                 other => panic!("{options:?}: {other:?}"),
             }

@@ -25,7 +25,7 @@ const SLOWER: u32 = 20;
 const AGAIN: usize = 20;
 
 /// Where programs are compiled and run: a folder that one thread uses.
-pub(super) struct Bench<'a> {
+pub(super) struct BuildFolder<'a> {
     pub(super) folder: PathBuf,
     /// Where [`CompilerFamily::prepare`] compiled what all programs share.
     pub(super) shared: PathBuf,
@@ -129,7 +129,7 @@ impl CompilerFamily {
     }
 }
 
-impl Bench<'_> {
+impl BuildFolder<'_> {
     pub(super) fn program(&self) -> PathBuf {
         self.folder.join("program")
     }

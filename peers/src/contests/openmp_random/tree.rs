@@ -88,11 +88,11 @@ pub(super) enum Expr {
     Int(i64),
     Of(LValue),
     Call(&'static str, Vec<Self>),
-    Op(Box<Self>, Op, Box<Self>),
+    Op(Box<Self>, BinaryOperator, Box<Self>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Op {
+pub(super) enum BinaryOperator {
     Add,
     Sub,
     Mul,
@@ -116,7 +116,7 @@ impl Expr {
         Self::Call(name, Vec::new())
     }
 
-    pub(super) fn op(self, op: Op, right: Self) -> Self {
+    pub(super) fn op(self, op: BinaryOperator, right: Self) -> Self {
         Self::Op(Box::new(self), op, Box::new(right))
     }
 }

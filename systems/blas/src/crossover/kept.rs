@@ -1,6 +1,6 @@
 //! Crossovers kept from run to run: `foregather.crossovers/2`, two numbers a routine and the size of the team
 //! they hold for.
-use super::{Routine, Sizes};
+use super::{CrossoverSizes, Routine};
 use foregather_host::kept::{self, KeptNumber, Numbers};
 use std::path::PathBuf;
 
@@ -27,16 +27,16 @@ impl KeptSizes {
         self.warm.is_empty()
     }
 
-    pub(super) fn add(&mut self, sizes: Sizes) {
+    pub(super) fn add(&mut self, sizes: CrossoverSizes) {
         self.warm.add(sizes.warm);
         self.cold.add(sizes.cold);
     }
 
     /// Returns the crossovers to use. Under load a routine may seem never to be worth a team; such a
     /// measurement counts only if two others confirm it.
-    pub(super) fn sizes(&self, routine: Routine) -> Sizes {
+    pub(super) fn sizes(&self, routine: Routine) -> CrossoverSizes {
         let warm = self.warm.value(usual(routine));
-        Sizes { warm, cold: self.cold.value(usual_after_a_pause(warm)).max(warm) }
+        CrossoverSizes { warm, cold: self.cold.value(usual_after_a_pause(warm)).max(warm) }
     }
 
     /// Returns whether the routine need not be measured again.
@@ -139,7 +139,7 @@ mod tests {
     fn a_crossover_measured_wrong_twentyfold_stays_usual_until_two_more_runs_confirm_it() {
         for routine in Routine::ALL {
             let right = routine.size_of_order(routine.usual());
-            let never = Sizes { warm: right * 200, cold: right * 200 * 20 };
+            let never = CrossoverSizes { warm: right * 200, cold: right * 200 * 20 };
             let mut kept = KeptSizes::NONE;
             for runs in 1..=3 {
                 assert!(!kept.is_settled(routine), "{} is measured again", routine.name());
@@ -149,10 +149,10 @@ mod tests {
                 assert!(confirmed || kept.sizes(routine).cold <= usual(routine)[1] * USUAL_AFTER_A_PAUSE);
             }
             assert!(kept.is_settled(routine));
-            kept.add(Sizes { warm: right / 200, cold: right });
+            kept.add(CrossoverSizes { warm: right / 200, cold: right });
             assert_eq!(kept.sizes(routine).warm, usual(routine)[0], "another one does not confirm it");
-            kept.add(Sizes { warm: right, cold: right * 10 });
-            assert_eq!(kept.sizes(routine), Sizes { warm: right, cold: right * 10 });
+            kept.add(CrossoverSizes { warm: right, cold: right * 10 });
+            assert_eq!(kept.sizes(routine), CrossoverSizes { warm: right, cold: right * 10 });
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Finds a crossover: calls of growing size, alone and on a team in turn, until the team wins twice in a row.
-use super::{AWAKE_WAKES, Level, Routine, Sizes, cold_time};
+use super::{AWAKE_WAKES, CrossoverSizes, Level, Routine, cold_time};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::level1::parts::{Asum, Axpy, Copy, Dot, Iamax, Nrm2, Scal, Swap};
@@ -31,7 +31,7 @@ const LATE: u64 = 8;
 /// The result of a measurement.
 pub(super) struct CrossoverResult {
     /// `None` if time ran out before the team won.
-    pub(super) sizes: Option<Sizes>,
+    pub(super) sizes: Option<CrossoverSizes>,
     /// Whether no other program disturbed it.
     pub(super) calm: bool,
 }
@@ -47,7 +47,7 @@ pub(super) fn measure(routine: Routine, members: u32) -> CrossoverResult {
     let ladder = routine.ladder();
     let mut operands = Operands::new(routine, ladder[ladder.len() - 1]);
     let before = ready(&team);
-    let mut found: Vec<Sizes> = (0..TRIALS).filter_map(|_| climb(routine, &mut operands, &team)).collect();
+    let mut found: Vec<CrossoverSizes> = (0..TRIALS).filter_map(|_| climb(routine, &mut operands, &team)).collect();
     found.sort_unstable_by_key(|sizes| sizes.warm);
     let after = team.report();
     let (late, regions) = (after.late - before.late, after.regions - before.regions);
@@ -55,7 +55,7 @@ pub(super) fn measure(routine: Routine, members: u32) -> CrossoverResult {
 }
 
 /// Climbs the ladder until the team wins twice in a row.
-fn climb(routine: Routine, operands: &mut Operands, team: &Team) -> Option<Sizes> {
+fn climb(routine: Routine, operands: &mut Operands, team: &Team) -> Option<CrossoverSizes> {
     let began = clock::now();
     let mut won: Option<(usize, Nanos)> = None;
     for &n in routine.ladder() {
@@ -82,10 +82,10 @@ fn ready(team: &Team) -> Report {
 }
 
 /// The crossovers, given the order from which on the team wins and the time of such a call alone.
-fn sizes_from(routine: Routine, (n, alone): (usize, Nanos)) -> Sizes {
+fn sizes_from(routine: Routine, (n, alone): (usize, Nanos)) -> CrossoverSizes {
     let warm = routine.size_of_order(n);
     let times = cold_time(Thread::current().costs().remote_wake).0 as f64 / alone.0.max(1) as f64;
-    Sizes { warm, cold: (warm as f64 * times.max(1.0)) as u64 }
+    CrossoverSizes { warm, cold: (warm as f64 * times.max(1.0)) as u64 }
 }
 
 /// The quartiles of calls of that order, alone and on the team: a machine shared with other programs has few
@@ -224,7 +224,7 @@ mod tests {
     fn a_call_after_a_pause_must_be_longer_by_the_wake_ups_it_waits_for() {
         let wake = Thread::current().costs().remote_wake;
         let sizes = sizes_from(Routine::Dot, (1_000, wake));
-        assert_eq!(sizes, Sizes { warm: 8_000, cold: 64_000 });
+        assert_eq!(sizes, CrossoverSizes { warm: 8_000, cold: 64_000 });
         assert_eq!(sizes_from(Routine::Dot, (1_000, wake * 100)).cold, 8_000);
     }
 }

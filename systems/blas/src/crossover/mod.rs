@@ -22,12 +22,12 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 
 /// The two crossovers of a routine, in the sizes that [`worth`] takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub(crate) struct CrossoverSizes {
     pub(crate) warm: u64,
     pub(crate) cold: u64,
 }
 
-impl Sizes {
+impl CrossoverSizes {
     /// The crossovers of a process that may use one member only: no call is shared.
     const NEVER: Self = Self { warm: KNOWN_MOST, cold: KNOWN_MOST };
 
@@ -146,17 +146,17 @@ fn after(pause: Nanos, cold: u64) -> u64 {
 /// Finds the crossovers of a routine that is used for the first time. A measurement inside a call of the
 /// team, or beside another measuring thread, would be wrong: it is left to a later call.
 #[cold]
-fn learn(routine: Routine) -> Sizes {
+fn learn(routine: Routine) -> CrossoverSizes {
     let mut learning = match TABLE.learning.try_lock() {
         Ok(learning) => learning,
         Err(TryLockError::Poisoned(learning)) => learning.into_inner(),
-        Err(TryLockError::WouldBlock) => return Sizes::unmeasured(routine),
+        Err(TryLockError::WouldBlock) => return CrossoverSizes::unmeasured(routine),
     };
     let limit = Team::global().limit();
     let members = Allowed::under(limit).members();
     if members < 2 {
         TABLE.alone_under.store(number(limit), Relaxed);
-        return Sizes::NEVER;
+        return CrossoverSizes::NEVER;
     }
     if !learning.read {
         read_file(&mut learning, Allowed::now().members());
@@ -165,7 +165,7 @@ fn learn(routine: Routine) -> Sizes {
         return sizes;
     }
     if !Team::global().is_free() {
-        return Sizes::unmeasured(routine);
+        return CrossoverSizes::unmeasured(routine);
     }
     measure_and_keep(routine, members, limit.is_some(), &mut learning)
 }
@@ -186,9 +186,9 @@ fn read_file(learning: &mut Learning, members: u32) {
 }
 
 /// Measures a routine, and keeps the result for later programs if it is of the whole team.
-fn measure_and_keep(routine: Routine, members: u32, limited: bool, learning: &mut Learning) -> Sizes {
+fn measure_and_keep(routine: Routine, members: u32, limited: bool, learning: &mut Learning) -> CrossoverSizes {
     let found = measure::measure(routine, members);
-    let sizes = found.sizes.unwrap_or_else(|| Sizes::unmeasured(routine));
+    let sizes = found.sizes.unwrap_or_else(|| CrossoverSizes::unmeasured(routine));
     let why_not = match (found.calm, limited) {
         (false, _) => Some("members came late, so other programs use the processors"),
         (true, true) => Some("the program limits the team"),
@@ -213,13 +213,13 @@ fn measure_and_keep(routine: Routine, members: u32, limited: bool, learning: &mu
     sizes
 }
 
-fn known(routine: Routine) -> Option<Sizes> {
+fn known(routine: Routine) -> Option<CrossoverSizes> {
     let word = TABLE.warm[routine as usize].load(Relaxed);
     let cold = TABLE.cold[routine as usize].load(Relaxed);
-    (word & KNOWN != 0).then_some(Sizes { warm: word >> 1, cold })
+    (word & KNOWN != 0).then_some(CrossoverSizes { warm: word >> 1, cold })
 }
 
-fn publish(routine: Routine, sizes: Sizes) {
+fn publish(routine: Routine, sizes: CrossoverSizes) {
     TABLE.cold[routine as usize].store(sizes.cold, Relaxed);
     TABLE.warm[routine as usize].store(sizes.warm.min(KNOWN_MOST) << 1 | KNOWN, Relaxed);
 }
@@ -274,14 +274,14 @@ mod tests {
     fn a_call_is_shared_from_its_crossover_on_and_after_a_pause_only_if_it_is_long() {
         // No other test of this crate computes a norm.
         let (routine, name) = (Routine::Nrm2, Routine::Nrm2 as usize);
-        publish(routine, Sizes { warm: 1_000, cold: 50_000 });
+        publish(routine, CrossoverSizes { warm: 1_000, cold: 50_000 });
         TABLE.awake_ns.store(u64::MAX, Relaxed);
         called();
         assert!(!worth(routine, 999) && worth(routine, 1_000));
         TABLE.awake_ns.store(0, Relaxed);
         assert!(!worth(routine, 49_999) && worth(routine, 50_000));
-        assert_eq!(known(routine), Some(Sizes { warm: 1_000, cold: 50_000 }));
-        publish(routine, Sizes::NEVER);
+        assert_eq!(known(routine), Some(CrossoverSizes { warm: 1_000, cold: 50_000 }));
+        publish(routine, CrossoverSizes::NEVER);
         assert!(!worth(routine, KNOWN_MOST - 1));
         let word = unknown()[name].load(Relaxed);
         TABLE.warm[name].store(word, Relaxed);

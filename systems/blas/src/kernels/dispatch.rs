@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 /// The vector units for which loops are compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Unit {
+pub(super) enum VectorUnit {
     /// The instructions that every processor of the architecture has.
     Plain = 1,
     /// 256 bits with fused multiply-add.
@@ -30,41 +30,41 @@ static UNIT: AtomicU8 = AtomicU8::new(0);
 /// This processor's vector unit: one look at one byte.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) fn unit() -> Unit {
-    const PLAIN: u8 = Unit::Plain as u8;
-    const AVX2: u8 = Unit::Avx2 as u8;
-    const AVX512: u8 = Unit::Avx512 as u8;
+pub(super) fn unit() -> VectorUnit {
+    const PLAIN: u8 = VectorUnit::Plain as u8;
+    const AVX2: u8 = VectorUnit::Avx2 as u8;
+    const AVX512: u8 = VectorUnit::Avx512 as u8;
     match UNIT.load(Relaxed) {
-        AVX512 => Unit::Avx512,
-        AVX2 => Unit::Avx2,
-        PLAIN => Unit::Plain,
+        AVX512 => VectorUnit::Avx512,
+        AVX2 => VectorUnit::Avx2,
+        PLAIN => VectorUnit::Plain,
         _ => detect_and_keep(),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[cold]
-fn detect_and_keep() -> Unit {
+fn detect_and_keep() -> VectorUnit {
     let unit = detect();
     UNIT.store(unit as u8, Relaxed);
     unit
 }
 
 #[cfg(target_arch = "x86_64")]
-fn detect() -> Unit {
+fn detect() -> VectorUnit {
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("fma") {
-        return Unit::Avx512;
+        return VectorUnit::Avx512;
     }
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        return Unit::Avx2;
+        return VectorUnit::Avx2;
     }
-    Unit::Plain
+    VectorUnit::Plain
 }
 
 /// Whether every processor of the architecture can fuse a multiplication with an addition.
 pub(super) const PLAIN_FUSES: bool = cfg!(target_arch = "aarch64");
 
-impl Unit {
+impl VectorUnit {
     /// Whether its registers have 512 bits.
     pub(super) const fn is_wide(self) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -82,24 +82,24 @@ macro_rules! by_processor {
         #[inline(always)]
         pub(crate) fn $name<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
             fn plain<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
-                $body::<T, { $crate::kernels::dispatch::PLAIN_FUSES } $(, { $crate::kernels::dispatch::Unit::Plain.$of() })?>($($arg),*)
+                $body::<T, { $crate::kernels::dispatch::PLAIN_FUSES } $(, { $crate::kernels::dispatch::VectorUnit::Plain.$of() })?>($($arg),*)
             }
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512vl,fma")]
                 fn avx512<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
-                    $body::<T, true $(, { $crate::kernels::dispatch::Unit::Avx512.$of() })?>($($arg),*)
+                    $body::<T, true $(, { $crate::kernels::dispatch::VectorUnit::Avx512.$of() })?>($($arg),*)
                 }
                 #[target_feature(enable = "avx2,fma")]
                 fn avx2<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
-                    $body::<T, true $(, { $crate::kernels::dispatch::Unit::Avx2.$of() })?>($($arg),*)
+                    $body::<T, true $(, { $crate::kernels::dispatch::VectorUnit::Avx2.$of() })?>($($arg),*)
                 }
                 // There is one call, of the chosen loop: so the function is short enough to become a part of
                 // its callers.
                 let chosen: unsafe fn($($kind),*) $(-> $out)? = match $crate::kernels::dispatch::unit() {
-                    $crate::kernels::dispatch::Unit::Avx512 => avx512::<T>,
-                    $crate::kernels::dispatch::Unit::Avx2 => avx2::<T>,
-                    $crate::kernels::dispatch::Unit::Plain => plain::<T>,
+                    $crate::kernels::dispatch::VectorUnit::Avx512 => avx512::<T>,
+                    $crate::kernels::dispatch::VectorUnit::Avx2 => avx2::<T>,
+                    $crate::kernels::dispatch::VectorUnit::Plain => plain::<T>,
                 };
                 // SAFETY: the processor has the instructions for which the chosen loop was compiled.
                 unsafe { chosen($($arg),*) }

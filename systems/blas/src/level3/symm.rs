@@ -23,7 +23,7 @@ pub struct Symm<'a, T> {
 }
 
 /// Whether `a` is Hermitian, its side and its triangle.
-type Options = (bool, Side, Uplo);
+type SymmetricFactor = (bool, Side, Uplo);
 
 /// All of it but the result.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl<'a, T: Scalar> Symm<'a, T> {
 impl<'a, T: Scalar> Product<'a, T> {
     /// What is asked for with everything on the left side, and the result.
     fn new(
-        (hermitian, side, uplo): Options,
+        (hermitian, side, uplo): SymmetricFactor,
         alpha: T,
         a: Matrix<'a, T>,
         b: Matrix<'a, T>,
@@ -188,7 +188,7 @@ pub fn hemm<T: Scalar>(
 }
 
 fn multiply<T: Scalar>(
-    options: Options,
+    options: SymmetricFactor,
     alpha: T,
     a: Matrix<'_, T>,
     b: Matrix<'_, T>,

@@ -41,10 +41,10 @@ struct Operator<'a, T> {
 }
 
 /// The options of `trmm` and `trsm`.
-type Options = (Side, Uplo, Trans, Diag);
+type TriangularFactor = (Side, Uplo, Trans, Diag);
 
 impl<'a, T: Scalar> Triangular<'a, T> {
-    fn new(task: TriangleOp, options: Options, alpha: T, a: Matrix<'a, T>, b: MatrixMut<'a, T>) -> Result<Self, Error> {
+    fn new(task: TriangleOp, options: TriangularFactor, alpha: T, a: Matrix<'a, T>, b: MatrixMut<'a, T>) -> Result<Self, Error> {
         let (operator, b) = prepare(task, options, a, b)?;
         let grid = columns::<T>(b.row_count().min(16), b.layout);
         Ok(Self { task, operator, alpha, b: SharedPointer::columns(b, grid) })
@@ -104,7 +104,7 @@ impl<T: Scalar> Parts for Triangular<'_, T> {
 /// The operator on the left side, and what it stands beside.
 fn prepare<'a, T: Scalar>(
     task: TriangleOp,
-    options: Options,
+    options: TriangularFactor,
     a: Matrix<'a, T>,
     b: MatrixMut<'a, T>,
 ) -> Result<(Operator<'a, T>, MatrixMut<'a, T>), Error> {
@@ -120,7 +120,13 @@ fn prepare<'a, T: Scalar>(
 }
 
 /// On the team of the process if that is worth it, else in the caller, without a grid.
-fn call<T: Scalar>(task: TriangleOp, options: Options, alpha: T, a: Matrix<'_, T>, b: MatrixMut<'_, T>) -> Result<(), Error> {
+fn call<T: Scalar>(
+    task: TriangleOp,
+    options: TriangularFactor,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: MatrixMut<'_, T>,
+) -> Result<(), Error> {
     let routine = if task == TriangleOp::Solve { Routine::Trsm } else { Routine::Trmm };
     if worth(routine, work::<T>(b.row_count(), b.col_count(), a.row_count())) {
         return Triangular::new(task, options, alpha, a, b).map(shared);

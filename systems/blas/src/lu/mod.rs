@@ -16,7 +16,7 @@ use crate::level3::triangular::Triangular;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
-use crate::sweep::{BLOCK, Blocked, sweep};
+use crate::sweep::{BLOCK, BlockFactorisation, sweep};
 use crate::team::on;
 use foregather_team::Team;
 use std::ops::Range;
@@ -61,14 +61,14 @@ fn factors<T: Scalar>(team: &Team, worth: impl Fn(Routine, u64) -> bool, mut a: 
         pivots.extend(found.pivots.iter().map(|pivot| from + pivot));
     }
     let size = memory::<T>(rows * steps);
-    share(team, worth(Routine::Swap, size), Exchange::new(&pivots, a));
+    share(team, worth(Routine::Swap, size), RowInterchanges::new(&pivots, a));
     Lu { pivots, singular }
 }
 
 /// Blocks are factored with pivots of their own; columns on their right are exchanged, solved and reduced.
 struct Eliminate;
 
-impl<T: Scalar> Blocked<T> for Eliminate {
+impl<T: Scalar> BlockFactorisation<T> for Eliminate {
     type Block = Lu;
 
     fn factor(&self, block: MatrixMut<'_, T>) -> Lu {
@@ -112,12 +112,12 @@ fn update<T: Scalar>(block: Matrix<'_, T>, pivots: &[usize], mut a: MatrixMut<'_
 }
 
 /// The exchanges of later steps in the columns of earlier blocks: not needed before the end.
-struct Exchange<'a, T> {
+struct RowInterchanges<'a, T> {
     pivots: &'a [usize],
     a: SharedPointer<MatrixMut<'a, T>>,
 }
 
-impl<'a, T: Scalar> Exchange<'a, T> {
+impl<'a, T: Scalar> RowInterchanges<'a, T> {
     fn new(pivots: &'a [usize], a: MatrixMut<'a, T>) -> Self {
         let (rows, cols) = (a.row_count(), pivots.len());
         let grid = Grid::even(cols, 8, 8);
@@ -137,7 +137,7 @@ impl<'a, T: Scalar> Exchange<'a, T> {
     }
 }
 
-impl<T: Scalar> Parts for Exchange<'_, T> {
+impl<T: Scalar> Parts for RowInterchanges<'_, T> {
     type Output = ();
 
     fn cells(&self) -> usize {

@@ -12,7 +12,7 @@ use crate::level3::triangular::Triangular;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
-use crate::sweep::{BLOCK, Blocked, sweep};
+use crate::sweep::{BLOCK, BlockFactorisation, sweep};
 use foregather_team::Team;
 
 /// Replaces `a` by its factors `Q * R`: `R` on and above the diagonal, and below it the reflectors whose
@@ -59,7 +59,7 @@ fn factors<T: Scalar>(
 /// Blocks are factored into reflectors, which are applied to the columns on their right.
 struct Reflect;
 
-impl<T: Scalar> Blocked<T> for Reflect {
+impl<T: Scalar> BlockFactorisation<T> for Reflect {
     /// The triangle `T`, with the factors of the reflectors on its diagonal.
     type Block = Vec<T>;
 

@@ -81,7 +81,7 @@ pub enum How {
 }
 
 /// An access that a later one may race with.
-struct Known {
+struct EarlierAccess {
     thread: usize,
     clock: u32,
     how: How,
@@ -92,7 +92,7 @@ struct Known {
 
 /// Finds the races of a run.
 pub fn find(journals: &[Journal], sites: &[Site]) -> Races {
-    let mut search = Search {
+    let mut search = RaceSearch {
         journals,
         sites,
         places: Places::new(sites),
@@ -109,7 +109,7 @@ pub fn find(journals: &[Journal], sites: &[Site]) -> Races {
 /// Flags have clocks like locks, under numbers of their own.
 const FLAG: u32 = 1 << 31;
 
-struct Search<'j> {
+struct RaceSearch<'j> {
     journals: &'j [Journal],
     sites: &'j [Site],
     places: Places<'j>,
@@ -118,12 +118,12 @@ struct Search<'j> {
     locks: Vec<Vec<u32>>,
     barriers: u32,
     /// For each minipage, accesses that not all threads know about yet.
-    known: BTreeMap<Minipage, Vec<Known>>,
+    known: BTreeMap<Minipage, Vec<EarlierAccess>>,
     /// For each site and pair of access kinds.
     found: BTreeMap<(usize, How, How), Race>,
 }
 
-impl Search<'_> {
+impl RaceSearch<'_> {
     fn take(&mut self, step: NextEvent<'_>) {
         let (thread, event) = match step {
             NextEvent::Event(thread, event) => (thread, event),
@@ -161,7 +161,7 @@ impl Search<'_> {
 
     fn touch(&mut self, thread: usize, minipage: Minipage, how: How, bytes: &Bytes) {
         let known = self.known.entry(minipage).or_default();
-        let now = Known {
+        let now = EarlierAccess {
             thread,
             clock: self.clocks.own(thread),
             how,
@@ -178,26 +178,26 @@ impl Search<'_> {
             }
         }
         // An access that races with the older one races with this one, too.
-        let replaced = |older: &Known| older.thread == thread && older.how == how && now.bytes.holds(&older.bytes);
+        let replaced = |older: &EarlierAccess| older.thread == thread && older.how == how && now.bytes.holds(&older.bytes);
         known.retain(|older| !replaced(older) && !clocks.known_to_all(older.thread, older.clock));
         known.push(now);
     }
 }
 
-type About<'s, 'j> = (&'j [Journal], &'j [Site], &'s Places<'j>);
+type RaceSources<'s, 'j> = (&'j [Journal], &'j [Site], &'s Places<'j>);
 
 fn note(
     found: &mut BTreeMap<(usize, How, How), Race>,
-    (journals, sites, places): About<'_, '_>,
+    (journals, sites, places): RaceSources<'_, '_>,
     minipage: Minipage,
-    (before, now): (&Known, &Known),
+    (before, now): (&EarlierAccess, &EarlierAccess),
     common: &Range<u32>,
 ) {
     let Some((number, bytes)) = places.bytes(minipage, &common.clone().into()) else { return };
     let (Some(bytes), site) = (bytes.ranges().next(), &sites[number]) else { return };
     let kinds = (before.how.min(now.how), before.how.max(now.how));
     let race = found.entry((number, kinds.0, kinds.1)).or_insert_with(|| {
-        let side = |side: &Known| {
+        let side = |side: &EarlierAccess| {
             let Journal { rank, thread, .. } = journals[side.thread];
             Toucher { rank, thread, how: side.how, barriers: side.barriers, locks: side.locks.clone() }
         };

@@ -9,7 +9,7 @@ use super::places::{Places, grain};
 use super::{Bytes, Event, Journal, Operation};
 use crate::memory::Site;
 use crate::{Access, Minipage};
-use copies::{Act, How};
+use copies::{ArrayAccess, How};
 use core::fmt;
 use core::ops::Range;
 use foregather_machine::Nanos;
@@ -100,20 +100,20 @@ pub fn find(journals: &[Journal], sites: &[Site]) -> Sharing {
     Sharing { sites: found, missed: journals.iter().map(|journal| journal.missed).sum() }
 }
 
-fn act(event: &Event, places: &Places<'_>, (rank, thread, epoch): (usize, usize, u32)) -> Option<(usize, Act)> {
+fn act(event: &Event, places: &Places<'_>, (rank, thread, epoch): (usize, usize, u32)) -> Option<(usize, ArrayAccess)> {
     let (how, (site, bytes)) = match &event.what {
         Operation::Touch { minipage, access: Access::Write, bytes, .. } => (How::Store, places.bytes(*minipage, bytes)?),
         Operation::Touch { minipage, bytes, .. } => (How::Load, places.bytes(*minipage, bytes)?),
         Operation::Push { minipage } => (How::Push, places.whole(*minipage)?),
         _ => return None,
     };
-    Some((site, Act { rank, how, bytes, epoch: (thread, epoch) }))
+    Some((site, ArrayAccess { rank, how, bytes, epoch: (thread, epoch) }))
 }
 
 /// The accesses to an allocation, in order.
 #[derive(Default)]
 struct Uses {
-    acts: Vec<Act>,
+    acts: Vec<ArrayAccess>,
     waited_ns: u64,
 }
 
@@ -169,7 +169,7 @@ impl fmt::Display for Touched {
 impl fmt::Display for FalselyShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { place, unit_bytes, level, fetches, waited_ns, worst, worst_useless, touched, cure } = self;
-        let grain = Grain { unit_bytes: *unit_bytes, level: *level };
+        let grain = SharingUnit { unit_bytes: *unit_bytes, level: *level };
         writeln!(
             f,
             "{place} is falsely shared in {grain}: {} of {} fetches brought nothing that was needed;",
@@ -187,7 +187,7 @@ impl fmt::Display for FalselyShared {
         writeln!(f, "  {}{more}.", who.join("; "))?;
         match cure {
             Some(Cure { unit_bytes, level, fetches: after, pays }) => {
-                let grain = Grain { unit_bytes: *unit_bytes, level: *level };
+                let grain = SharingUnit { unit_bytes: *unit_bytes, level: *level };
                 write!(f, "  It would be cured by {grain}: {} useless of {} fetches", after.useless, after.all())?;
                 if *pays {
                     return Ok(());
@@ -199,12 +199,12 @@ impl fmt::Display for FalselyShared {
     }
 }
 
-struct Grain {
+struct SharingUnit {
     unit_bytes: u32,
     level: u32,
 }
 
-impl fmt::Display for Grain {
+impl fmt::Display for SharingUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "units of {} bytes", self.unit_bytes)?;
         if self.level > 1 { write!(f, ", {} to a minipage", self.level) } else { Ok(()) }

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 
 /// One reason.
-pub(super) enum Failure {
+pub(super) enum FailureReason {
     /// A thread or the server returned it.
     Error(Error),
     /// A thread panicked.
@@ -15,7 +15,7 @@ pub(super) enum Failure {
 /// The first failure of any thread of this rank.
 pub(super) struct FirstFailure {
     here: Rank,
-    first: Mutex<Option<Failure>>,
+    first: Mutex<Option<FailureReason>>,
 }
 
 impl FirstFailure {
@@ -24,10 +24,10 @@ impl FirstFailure {
     }
 
     /// Keeps the first failure. An error that only says that this rank gave up is ignored.
-    pub(super) fn fail(&self, failure: Failure) {
+    pub(super) fn fail(&self, failure: FailureReason) {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         let empty = [Cause::Poisoned { by: Some(self.here) }, Cause::PoisonedLock { by: self.here }];
-        if first.as_ref().is_none_or(|first| matches!(first, Failure::Error(error) if empty.contains(error.cause()))) {
+        if first.as_ref().is_none_or(|first| matches!(first, FailureReason::Error(error) if empty.contains(error.cause()))) {
             *first = Some(failure);
         }
     }
@@ -40,8 +40,8 @@ impl FirstFailure {
     pub(super) fn check(self) -> Result<(), Error> {
         match self.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),
-            Some(Failure::Error(error)) => Err(error),
-            Some(Failure::Panic(panic)) => resume_unwind(panic),
+            Some(FailureReason::Error(error)) => Err(error),
+            Some(FailureReason::Panic(panic)) => resume_unwind(panic),
         }
     }
 }

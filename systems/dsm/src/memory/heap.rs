@@ -39,7 +39,7 @@ const FILLED_AT_ONCE: u32 = 256;
 
 /// The shared memory of one rank.
 #[derive(Debug)]
-pub(super) struct Heap {
+pub(super) struct SharedHeap {
     allocator: Allocator,
     known: Known,
     sites: Vec<Site>,
@@ -47,7 +47,7 @@ pub(super) struct Heap {
     calls: u32,
 }
 
-impl Heap {
+impl SharedHeap {
     pub(super) fn new(allocator: Allocator, known: Known) -> Self {
         Self { allocator, known, sites: vec![], calls: 0 }
     }
@@ -147,16 +147,16 @@ mod tests {
     use crate::views::{Backend, Shape as Views, Space};
     use std::sync::Arc;
 
-    fn heap(pages: u32) -> Heap {
+    fn heap(pages: u32) -> SharedHeap {
         let space = Space::new(Views { backend: Some(Backend::Mprotect), ..Views::new(pages, 4) }).unwrap();
-        Heap::new(Allocator::new(pages, 4).unwrap(), Known { space: Arc::new(space), words: None, observed: false })
+        SharedHeap::new(Allocator::new(pages, 4).unwrap(), Known { space: Arc::new(space), words: None, observed: false })
     }
 
-    fn give(heap: &mut Heap, len: usize, level: u32) -> Result<Array<u64>, Error> {
+    fn give(heap: &mut SharedHeap, len: usize, level: u32) -> Result<Array<u64>, Error> {
         heap.give(ArrayLayout { len, unit: 16, level }, Location::caller())
     }
 
-    fn free(heap: &mut Heap, array: &Array<u64>) {
+    fn free(heap: &mut SharedHeap, array: &Array<u64>) {
         let gone = heap.free(array.all_units()).unwrap();
         heap.retire(&gone);
     }

@@ -8,7 +8,7 @@ use foregather_machine::Nanos;
 
 /// Faults of this thread that are not in its journal yet.
 #[derive(Clone, Copy)]
-struct Faults {
+struct UnrecordedFaults {
     count: u64,
     /// The CPU time that they took.
     cpu: Nanos,
@@ -18,7 +18,7 @@ struct Faults {
     ended: Nanos,
 }
 
-impl Faults {
+impl UnrecordedFaults {
     const NONE: Self =
         Self { count: 0, cpu: Nanos::ZERO, began: Moment { at: Nanos::ZERO, cpu: Nanos::ZERO }, ended: Nanos::ZERO };
 }
@@ -26,7 +26,7 @@ impl Faults {
 thread_local! {
     static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
     /// Written by a signal handler, so it needs no initialisation and no destructor.
-    static FAULTS: Cell<Faults> = const { Cell::new(Faults::NONE) };
+    static FAULTS: Cell<UnrecordedFaults> = const { Cell::new(UnrecordedFaults::NONE) };
 }
 
 fn now() -> Moment {
@@ -37,14 +37,14 @@ fn now() -> Moment {
 pub(super) fn begin(who: (u32, u32), minipages: u32, room: usize) {
     // Initialises the clock here, not inside a fault.
     clock::init();
-    FAULTS.set(Faults::NONE);
+    FAULTS.set(UnrecordedFaults::NONE);
     RECORDER.set(Some(Recorder::new(who, minipages, room, thread_cpu())));
 }
 
 /// Ends the journal, if there is one.
 pub(super) fn end() -> Option<Journal> {
     let mut recorder = RECORDER.take()?;
-    recorder.discount(FAULTS.replace(Faults::NONE).cpu);
+    recorder.discount(FAULTS.replace(UnrecordedFaults::NONE).cpu);
     Some(recorder.end(now()))
 }
 
@@ -76,7 +76,7 @@ pub(super) fn touching(minipage: Minipage, touch: Touch, bytes: Range<u32>, act:
     with(|recorder| first = recorder.touch(minipage, touch, bytes.clone(), now));
     act();
     if FAULTS.get().count > 0 {
-        let faults = FAULTS.replace(Faults::NONE);
+        let faults = FAULTS.replace(UnrecordedFaults::NONE);
         with(|recorder| {
             if !first {
                 recorder.again(minipage, touch, bytes, faults.began);
@@ -91,7 +91,7 @@ pub(super) fn touching(minipage: Minipage, touch: Touch, bytes: Range<u32>, act:
 pub(super) fn doing<R>(what: Operation, act: impl FnOnce() -> R) -> R {
     with(|recorder| recorder.note(what, now()));
     let result = act();
-    FAULTS.set(Faults::NONE);
+    FAULTS.set(UnrecordedFaults::NONE);
     with(|recorder| {
         recorder.waited_until(clock::now());
         recorder.resume(thread_cpu());

@@ -1,7 +1,7 @@
 //! The threads of a rank, from start to end: its server, and those of the program.
 use super::fault_handler::ThreadTable;
-use super::first_failure::{Failure, FirstFailure};
-use super::heap::Heap;
+use super::first_failure::{FailureReason, FirstFailure};
+use super::heap::SharedHeap;
 use super::mapped::Mapped;
 use super::observer;
 use super::reduction::Reduction;
@@ -91,7 +91,7 @@ pub(super) struct RankThreads<'c, F: Fabric, S> {
     /// The number of threads that have not ended.
     pub(super) working: AtomicU32,
     pub(super) reduction: Reduction,
-    pub(super) heap: Mutex<Heap>,
+    pub(super) heap: Mutex<SharedHeap>,
     pub(super) end: FirstFailure,
     pub(super) shared: S,
 }
@@ -111,7 +111,7 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
                 if error.lost_rank().is_none() {
                     lane.leave();
                 }
-                self.end.fail(Failure::Error(error));
+                self.end.fail(FailureReason::Error(error));
                 None
             }
         }
@@ -149,8 +149,8 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
                 self.through(slot);
                 return Some((ended, messenger));
             }
-            Ok(Err(error)) => Failure::Error(error),
-            Err(panic) => Failure::Panic(panic),
+            Ok(Err(error)) => FailureReason::Error(error),
+            Err(panic) => FailureReason::Panic(panic),
         };
         let error = self.fail(slot, failure);
         drop(thread);
@@ -161,7 +161,7 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
     /// Creates the messenger first: if the rest fails, the messenger informs the ranks that wait for this
     /// thread.
     fn ready(&self, lane: F, cpu: threads::Thread, slot: u32) -> Option<(Messenger<F>, Stack, BarrierMember<threads::Thread>)> {
-        let failed = |error| self.fail(slot, Failure::Error(error));
+        let failed = |error| self.fail(slot, FailureReason::Error(error));
         let messenger = Messenger::new(lane, self.settings.letters()).map_err(failed).ok()?;
         match Stack::install().and_then(|stack| Ok((stack, self.beside.join(cpu, slot - 1)?))) {
             Ok((stack, beside)) => Some((messenger, stack, beside)),
@@ -188,11 +188,11 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
 
     /// Reports that this thread cannot continue to its server, which informs all ranks. Returns the error
     /// that names the cause.
-    fn fail(&self, slot: u32, failure: Failure) -> Error {
+    fn fail(&self, slot: u32, failure: FailureReason) -> Error {
         let mut requester = self.slots.of(slot);
         let error = match &failure {
-            Failure::Error(error) => error.clone(),
-            Failure::Panic(_) => Error::from(Cause::Poisoned { by: Some(requester.lane().rank()) }),
+            FailureReason::Error(error) => error.clone(),
+            FailureReason::Panic(_) => Error::from(Cause::Poisoned { by: Some(requester.lane().rank()) }),
         };
         self.end.fail(failure);
         requester.stop(self.node, &error);
@@ -204,7 +204,7 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
     fn through(&self, slot: u32) {
         if self.working.fetch_sub(1, AcqRel) == 1 {
             let end = block_on(self.slots.of(slot).detach(self.node));
-            end.unwrap_or_else(|error| _ = self.fail(slot, Failure::Error(error)));
+            end.unwrap_or_else(|error| _ = self.fail(slot, FailureReason::Error(error)));
         }
     }
 }

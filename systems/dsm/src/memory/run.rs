@@ -2,7 +2,7 @@
 use super::array::Known;
 use super::fault_handler::{FaultHandler, ThreadTable};
 use super::first_failure::FirstFailure;
-use super::heap::{Heap, Site};
+use super::heap::{SharedHeap, Site};
 use super::mapped::Mapped;
 use super::rank_threads::{Ended, Mailbox, RankThreads};
 use super::reduction::Reduction;
@@ -88,8 +88,8 @@ where
         1 + count,
         |_| None,
         |cpu, number| match number {
-            0 => rank_threads.serve(&mailbox).map(|part| Part::Server(Box::new(part))),
-            slot => rank_threads.work(&mailbox, cpu, slot, &program).map(|part| Part::Thread(Box::new(part))),
+            0 => rank_threads.serve(&mailbox).map(|part| ThreadEnd::Server(Box::new(part))),
+            slot => rank_threads.work(&mailbox, cpu, slot, &program).map(|part| ThreadEnd::Thread(Box::new(part))),
         },
     )?;
     drop(serving);
@@ -104,11 +104,11 @@ where
     let (mut threads, mut server, mut messenger) = (Vec::new(), None, None);
     for part in parts.into_iter().flatten() {
         match part {
-            Part::Server(part) => {
+            ThreadEnd::Server(part) => {
                 part.1.leave();
                 server = Some(*part);
             }
-            Part::Thread(part) => {
+            ThreadEnd::Thread(part) => {
                 let (ended, letters) = *part;
                 threads.push(ended);
                 match messenger {
@@ -124,12 +124,12 @@ where
 }
 
 /// How one of a rank's threads ended.
-enum Part<F: Fabric, R> {
+enum ThreadEnd<F: Fabric, R> {
     Server(Box<(Server, F)>),
     Thread(Box<(Ended<R>, Messenger<F>)>),
 }
 
-impl<F: Fabric, R> Part<F, R> {
+impl<F: Fabric, R> ThreadEnd<F, R> {
     fn fail(self, error: &Error) {
         match self {
             Self::Thread(part) => part.1.fail(error),
@@ -156,7 +156,7 @@ impl<F: Fabric, R> Served<F, R> {
 fn mapped<S>(
     (ranks, settings): (u32, &Settings),
     layout: impl FnOnce(&mut SharedAllocator) -> Result<S, Error>,
-) -> Result<(Mapped, Arc<WordTable>, S, Heap), Error> {
+) -> Result<(Mapped, Arc<WordTable>, S, SharedHeap), Error> {
     let pages = u32::try_from(settings.bytes.div_ceil(PAGE)).unwrap_or(u32::MAX);
     let allocator = Allocator::new(pages, settings.views)?;
     let shape =
@@ -165,7 +165,7 @@ fn mapped<S>(
     let table = Arc::clone(allocator.table());
     let words = Arc::new(WordTable::new(table.minipages())?);
     let asked = settings.asking.then(|| Arc::clone(&words));
-    let heap = Heap::new(allocator, Known { space: Arc::clone(&space), words: asked, observed: settings.journal > 0 });
+    let heap = SharedHeap::new(allocator, Known { space: Arc::clone(&space), words: asked, observed: settings.journal > 0 });
     let mut layouts = SharedAllocator::new(heap, ranks, settings.threads);
     let shared = layout(&mut layouts)?;
     Ok((Mapped { space, table }, words, shared, layouts.heap))

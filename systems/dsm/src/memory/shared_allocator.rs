@@ -1,19 +1,19 @@
 //! Allocates shared memory before the threads start, with the same calls on every rank.
 use super::array::{Array, Plain};
-use super::heap::{ArrayLayout, Heap};
+use super::heap::{ArrayLayout, SharedHeap};
 use core::panic::Location;
 use foregather_machine::Error;
 
 /// Allocates shared memory. Every rank makes the same calls in the same order.
 #[derive(Debug)]
 pub struct SharedAllocator {
-    pub(super) heap: Heap,
+    pub(super) heap: SharedHeap,
     ranks: u32,
     threads: u32,
 }
 
 impl SharedAllocator {
-    pub(super) fn new(heap: Heap, ranks: u32, threads: u32) -> Self {
+    pub(super) fn new(heap: SharedHeap, ranks: u32, threads: u32) -> Self {
         Self { heap, ranks, threads }
     }
 

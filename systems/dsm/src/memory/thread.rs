@@ -2,7 +2,7 @@
 use super::array::{Array, Plain};
 use super::call::share;
 use super::fault_handler::ThreadTable;
-use super::heap::Heap;
+use super::heap::SharedHeap;
 use super::mapped::Mapped;
 use super::observer;
 use super::reduction::Reduction;
@@ -34,7 +34,7 @@ pub struct Thread<'d, F: Fabric> {
     pub(super) beside: RefCell<Option<BarrierMember<threads::Thread>>>,
     pub(super) reduction: &'d Reduction,
     /// The first thread of a rank locks it, on behalf of all.
-    pub(super) heap: &'d Mutex<Heap>,
+    pub(super) heap: &'d Mutex<SharedHeap>,
     /// When the measured part began.
     pub(super) began: Cell<Nanos>,
 }

@@ -16,11 +16,11 @@ use foregather_machine::{Address, Error, Rank};
 pub struct Client {
     me: Address,
     homes: Homes,
-    asked: Option<Asked>,
+    asked: Option<OpenRequest>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Asked {
+enum OpenRequest {
     Minipage(Minipage, Want),
     Lock(LockId),
     Flag(FlagId),
@@ -78,7 +78,7 @@ impl Client {
 
     /// Returns the request, and its destination, for a thread that waits for the reply.
     pub fn ask(&mut self, minipage: Minipage, want: Want) -> (Address, Message) {
-        self.asked = Some(Asked::Minipage(minipage, want));
+        self.asked = Some(OpenRequest::Minipage(minipage, want));
         (server_of(self.homes.of(minipage)), Message::Request { minipage, want, lane: self.me.lane })
     }
 
@@ -91,7 +91,7 @@ impl Client {
 
     /// Returns the request for a lock, and its destination.
     pub fn lock(&mut self, lock: LockId) -> (Address, Message) {
-        self.asked = Some(Asked::Lock(lock));
+        self.asked = Some(OpenRequest::Lock(lock));
         (server_of(self.homes.of_lock(lock)), Message::Lock { lock, lane: self.me.lane })
     }
 
@@ -103,7 +103,7 @@ impl Client {
 
     /// Returns the request that waits for a flag, and its destination.
     pub fn take(&mut self, flag: FlagId) -> (Address, Message) {
-        self.asked = Some(Asked::Flag(flag));
+        self.asked = Some(OpenRequest::Flag(flag));
         (server_of(self.homes.of_lock(LockId(flag.0))), Message::Take { flag, lane: self.me.lane })
     }
 
@@ -120,23 +120,22 @@ impl Client {
     pub fn reply(&mut self, from: Rank, message: &Message, act: &mut impl FnMut(Action)) -> Result<Reaction, Error> {
         let answer = match (self.asked, *message) {
             (
-                Some(Asked::Minipage(minipage, want)),
+                Some(OpenRequest::Minipage(minipage, want)),
                 Message::Data { minipage: of, access } | Message::Grant { minipage: of, access },
             ) if of == minipage && access == want.access() => Reaction::Served,
-            (Some(Asked::Minipage(minipage, want)), Message::Refused { minipage: of, access })
+            (Some(OpenRequest::Minipage(minipage, want)), Message::Refused { minipage: of, access })
                 if of == minipage && access == want.access() =>
             {
                 Reaction::Freed(Freed { minipage, by: self.me, access })
             }
-            (Some(Asked::Minipage(minipage, Want::Push(_) | Want::Free | Want::Allocate)), Message::Done { minipage: of })
-                if of == minipage =>
-            {
-                Reaction::Served
-            }
-            (Some(Asked::Lock(lock)), Message::Granted { lock: of }) if of == lock => Reaction::Served,
-            (Some(Asked::Flag(flag)), Message::Taken { flag: of }) if of == flag => Reaction::Served,
-            (Some(Asked::Lock(lock)), Message::Denied { lock: of }) if of == lock => Reaction::Held(lock),
-            (Some(Asked::Lock(lock)), Message::Poisoned { lock: of, by }) if of == lock => Reaction::Poisoned { lock, by },
+            (
+                Some(OpenRequest::Minipage(minipage, Want::Push(_) | Want::Free | Want::Allocate)),
+                Message::Done { minipage: of },
+            ) if of == minipage => Reaction::Served,
+            (Some(OpenRequest::Lock(lock)), Message::Granted { lock: of }) if of == lock => Reaction::Served,
+            (Some(OpenRequest::Flag(flag)), Message::Taken { flag: of }) if of == flag => Reaction::Served,
+            (Some(OpenRequest::Lock(lock)), Message::Denied { lock: of }) if of == lock => Reaction::Held(lock),
+            (Some(OpenRequest::Lock(lock)), Message::Poisoned { lock: of, by }) if of == lock => Reaction::Poisoned { lock, by },
             _ => return garbled(from, "a reply to what this thread did not ask"),
         };
         // The thread waited for this itself, so no prefetch or push is counted down.

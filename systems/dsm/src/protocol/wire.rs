@@ -9,7 +9,7 @@ use foregather_machine::{Address, Error, Rank};
 
 /// The fields of all messages; unused ones are zero.
 #[derive(Default, PartialEq)]
-struct Head {
+struct MessageFields {
     kind: u8,
     detail: u8,
     number: u32,
@@ -44,15 +44,15 @@ impl Message {
         let Some(bytes) = bytes.first_chunk::<{ Self::LEN }>() else { return garbled(from, "a message that is cut off") };
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let hosts = u64::from(word(16)) | u64::from(word(20)) << 32;
-        let head = Head { kind: bytes[0], detail: bytes[1], number: word(4), rank: word(8), lane: word(12), hosts };
+        let head = MessageFields { kind: bytes[0], detail: bytes[1], number: word(4), rank: word(8), lane: word(12), hosts };
         match head.message() {
             Some(message) if message.pack() == *bytes => Ok(message),
             _ => garbled(from, "a message of no known form"),
         }
     }
 
-    fn head(&self) -> Head {
-        let of = |kind, number| Head { kind, number, ..Head::default() };
+    fn head(&self) -> MessageFields {
+        let of = |kind, number| MessageFields { kind, number, ..MessageFields::default() };
         match *self {
             Self::Request { minipage, want, lane } => {
                 let (detail, hosts) = match want {
@@ -62,34 +62,34 @@ impl Message {
                     Want::Free => (4, 0),
                     Want::Allocate => (5, 0),
                 };
-                Head { detail, lane, hosts, ..of(1, minipage.0) }
+                MessageFields { detail, lane, hosts, ..of(1, minipage.0) }
             }
             Self::Forward { minipage, access, by } => {
-                Head { detail: access as u8, rank: by.rank, lane: by.lane, ..of(2, minipage.0) }
+                MessageFields { detail: access as u8, rank: by.rank, lane: by.lane, ..of(2, minipage.0) }
             }
-            Self::Spread { minipage, to } => Head { hosts: to.bits(), ..of(3, minipage.0) },
+            Self::Spread { minipage, to } => MessageFields { hosts: to.bits(), ..of(3, minipage.0) },
             Self::Invalidate { minipage } => of(4, minipage.0),
             Self::Invalidated { minipage } => of(5, minipage.0),
-            Self::Data { minipage, access } => Head { detail: access as u8, ..of(6, minipage.0) },
-            Self::Grant { minipage, access } => Head { detail: access as u8, ..of(7, minipage.0) },
+            Self::Data { minipage, access } => MessageFields { detail: access as u8, ..of(6, minipage.0) },
+            Self::Grant { minipage, access } => MessageFields { detail: access as u8, ..of(7, minipage.0) },
             Self::Pushed { minipage } => of(8, minipage.0),
             Self::Installed { minipage } => of(9, minipage.0),
             Self::Done { minipage } => of(10, minipage.0),
-            Self::Refused { minipage, access } => Head { detail: access as u8, ..of(11, minipage.0) },
-            Self::Lock { lock, lane } => Head { lane, ..of(12, lock.0) },
-            Self::Unlock { lock, lane, panicked } => Head { lane, detail: u8::from(panicked), ..of(13, lock.0) },
+            Self::Refused { minipage, access } => MessageFields { detail: access as u8, ..of(11, minipage.0) },
+            Self::Lock { lock, lane } => MessageFields { lane, ..of(12, lock.0) },
+            Self::Unlock { lock, lane, panicked } => MessageFields { lane, detail: u8::from(panicked), ..of(13, lock.0) },
             Self::Granted { lock } => of(14, lock.0),
             Self::Denied { lock } => of(15, lock.0),
             Self::Detach => of(16, 0),
             Self::Post { flag } => of(17, flag.0),
-            Self::Take { flag, lane } => Head { lane, ..of(18, flag.0) },
+            Self::Take { flag, lane } => MessageFields { lane, ..of(18, flag.0) },
             Self::Taken { flag } => of(19, flag.0),
-            Self::Poisoned { lock, by } => Head { rank: by, ..of(20, lock.0) },
+            Self::Poisoned { lock, by } => MessageFields { rank: by, ..of(20, lock.0) },
         }
     }
 }
 
-impl Head {
+impl MessageFields {
     fn message(&self) -> Option<Message> {
         let (minipage, lock, flag, lane) = (Minipage(self.number), LockId(self.number), FlagId(self.number), self.lane);
         let used = || self.access().filter(|&access| access != Access::None);

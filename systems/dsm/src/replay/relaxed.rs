@@ -52,7 +52,7 @@ pub struct Relaxed {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum HostState {
     Runs,
     Waits,
     Ended,
@@ -74,7 +74,7 @@ struct Host<'j> {
     began: Nanos,
     /// The time that others took from it while it computes.
     stolen: Nanos,
-    state: State,
+    state: HostState,
     rest: std::slice::Iter<'j, Event>,
     /// How many intervals of each host it knows; for itself, how many have ended.
     knows: Vec<u32>,
@@ -88,7 +88,7 @@ struct Host<'j> {
 }
 
 #[derive(Default)]
-struct Lock {
+struct RelaxedLock {
     held: bool,
     last: Option<usize>,
     queue: VecDeque<usize>,
@@ -96,10 +96,10 @@ struct Lock {
 }
 
 /// All hosts, and the notices they have exchanged.
-struct Model<'j> {
+struct RelaxedRun<'j> {
     prices: RelaxedPrices,
     hosts: Vec<Host<'j>>,
-    locks: BTreeMap<u32, Lock>,
+    locks: BTreeMap<u32, RelaxedLock>,
     /// By host and interval: the pages that it wrote to.
     notices: Vec<Vec<Vec<u32>>>,
     bytes: &'j [u32],
@@ -115,12 +115,18 @@ pub fn relax(journals: &[Journal], bytes: &[u32], pace_percent: u64, prices: &Re
     let count = journals.len();
     let host = |journal| Host::new(journal, count);
     let hosts = journals.iter().map(host).collect();
-    let mut model =
-        Model { prices: *prices, hosts, locks: BTreeMap::new(), notices: vec![vec![]; count], bytes, sum: Relaxed::default() };
+    let mut model = RelaxedRun {
+        prices: *prices,
+        hosts,
+        locks: BTreeMap::new(),
+        notices: vec![vec![]; count],
+        bytes,
+        sum: Relaxed::default(),
+    };
     let computes = |event: &Event| Nanos((u128::from(event.computed_ns) * u128::from(pace_percent) / 100) as u64);
     loop {
         let due = |(number, host): (usize, &Host<'_>)| {
-            let event = host.rest.as_slice().first().filter(|_| host.state == State::Runs)?;
+            let event = host.rest.as_slice().first().filter(|_| host.state == HostState::Runs)?;
             Some((host.clock + host.stolen + computes(event), number))
         };
         let Some((at, number)) = model.hosts.iter().enumerate().filter_map(due).min() else { break };
@@ -129,7 +135,7 @@ pub fn relax(journals: &[Journal], bytes: &[u32], pace_percent: u64, prices: &Re
         let event = host.rest.next().expect("it is due");
         model.act(number, &event.what)?;
     }
-    if model.hosts.iter().any(|host| host.state == State::Waits) {
+    if model.hosts.iter().any(|host| host.state == HostState::Waits) {
         return Err("hosts wait for locks or barriers to which no other host comes: the journals are not of one run".into());
     }
     let span = model.hosts.iter().map(|host| host.clock - host.began).max().unwrap_or_default();
@@ -142,7 +148,7 @@ impl<'j> Host<'j> {
             clock: Nanos::ZERO,
             began: Nanos::ZERO,
             stolen: Nanos::ZERO,
-            state: State::Runs,
+            state: HostState::Runs,
             rest: journal.events.iter(),
             knows: vec![0; hosts],
             now: BTreeSet::new(),
@@ -153,7 +159,7 @@ impl<'j> Host<'j> {
     }
 }
 
-impl Model<'_> {
+impl RelaxedRun<'_> {
     fn act(&mut self, number: usize, what: &Operation) -> Result<(), String> {
         match what {
             Operation::Touch { minipage: Minipage(page), access, bytes, .. } => {
@@ -167,7 +173,7 @@ impl Model<'_> {
                 let lock = self.locks.entry(*name).or_default();
                 if lock.held {
                     lock.queue.push_back(number);
-                    self.hosts[number].state = State::Waits;
+                    self.hosts[number].state = HostState::Waits;
                 } else {
                     self.grant(number, *name);
                 }
@@ -178,20 +184,20 @@ impl Model<'_> {
                 (lock.held, lock.last, lock.knows) = (false, Some(number), self.hosts[number].knows.clone());
                 if let Some(next) = lock.queue.pop_front() {
                     self.hosts[next].clock = self.hosts[number].clock;
-                    self.hosts[next].state = State::Runs;
+                    self.hosts[next].state = HostState::Runs;
                     self.grant(next, *name);
                 }
             }
             Operation::Barrier => {
                 self.end_interval(number);
-                self.hosts[number].state = State::Waits;
+                self.hosts[number].state = HostState::Waits;
                 self.meet();
             }
             Operation::Start => {
                 self.hosts[number].began = self.hosts[number].clock;
                 self.sum = Relaxed::default();
             }
-            Operation::End => self.hosts[number].state = State::Ended,
+            Operation::End => self.hosts[number].state = HostState::Ended,
             Operation::Post(_) | Operation::Wait(_) => return Err("the model of relaxed consistency has no flags".into()),
             Operation::Prefetch { .. } | Operation::Push { .. } => {}
         }
@@ -229,7 +235,7 @@ impl Model<'_> {
     /// Takes a host's processor for that time; a host that waits does not notice.
     fn steal(&mut self, number: usize, span: Nanos) {
         let host = &mut self.hosts[number];
-        host.stolen += if host.state == State::Runs { span } else { Nanos::ZERO };
+        host.stolen += if host.state == HostState::Runs { span } else { Nanos::ZERO };
     }
 
     /// Creates a diff of a page and drops its twin. Returns whether there was one.
@@ -297,8 +303,8 @@ impl Model<'_> {
     /// Passes a barrier: all hosts continue, and know everything.
     fn meet(&mut self) {
         let locked = self.locks.values().flat_map(|lock| &lock.queue).count();
-        let waiting = self.hosts.iter().filter(|host| host.state == State::Waits).count() - locked;
-        if waiting < self.hosts.iter().filter(|host| host.state != State::Ended).count() {
+        let waiting = self.hosts.iter().filter(|host| host.state == HostState::Waits).count() - locked;
+        if waiting < self.hosts.iter().filter(|host| host.state != HostState::Ended).count() {
             return;
         }
         let all: Vec<u32> = (0..self.hosts.len()).map(|number| self.hosts[number].knows[number]).collect();
@@ -306,7 +312,7 @@ impl Model<'_> {
         let last = self.hosts.iter().map(|host| host.clock).max().unwrap_or_default();
         for number in 0..self.hosts.len() {
             self.hosts[number].clock = last + one + further * (all.len() as u64 - 1);
-            self.hosts[number].state = State::Runs;
+            self.hosts[number].state = HostState::Runs;
             self.learn(number, &all);
         }
     }

@@ -35,7 +35,7 @@ pub struct Allocation {
 
 /// A minipage that receives further allocations of its site and size.
 #[derive(Clone, Copy, Debug)]
-struct Chunk {
+struct OpenMinipage {
     minipage: Minipage,
     given: u32,
     level: u32,
@@ -55,7 +55,7 @@ pub struct Allocator {
     spare: Vec<Minipage>,
     /// By size: no page before this one has room for it.
     from: BTreeMap<usize, u32>,
-    chunks: BTreeMap<(u32, usize), Chunk>,
+    chunks: BTreeMap<(u32, usize), OpenMinipage>,
     /// The minipages of allocations that have not been freed, by first byte.
     given: BTreeMap<usize, Minipage>,
 }
@@ -125,7 +125,7 @@ impl Allocator {
         let minipage = self.enter(extent);
         self.chunks.remove(&key);
         if wish.chunk > 1 {
-            self.chunks.insert(key, Chunk { minipage, given: 1, level: wish.chunk });
+            self.chunks.insert(key, OpenMinipage { minipage, given: 1, level: wish.chunk });
         }
         self.given.insert(extent.offset, minipage);
         Ok(Allocation { minipage, extent: Extent { bytes, ..extent }, new: true })

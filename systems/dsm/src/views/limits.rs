@@ -11,7 +11,7 @@ const SPARE_MAPS: u64 = 256;
 
 /// The limits of this process; `None` if the system does not report one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct ProcessLimits {
     /// The maximum number of mappings: `vm.max_map_count`.
     maps_most: Option<u64>,
     /// The current number of mappings.
@@ -36,7 +36,7 @@ const MODEST: u64 = 1 << 30;
 /// The maximum number of pages of all views that an allocator supports.
 const MOST_VPAGES: u64 = 1 << 31;
 
-impl Limits {
+impl ProcessLimits {
     pub(super) fn read() -> Self {
         let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse().ok();
         let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
@@ -110,9 +110,10 @@ fn available(meminfo: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const ROOMY: Limits = Limits { maps_most: Some(65_530), maps: Some(30), memory: Some(1 << 30), addresses: None };
+    const ROOMY: ProcessLimits =
+        ProcessLimits { maps_most: Some(65_530), maps: Some(30), memory: Some(1 << 30), addresses: None };
 
-    fn said(limits: Limits, shape: Shape, backend: Backend) -> String {
+    fn said(limits: ProcessLimits, shape: Shape, backend: Backend) -> String {
         limits.check(&shape, backend).map_or_else(|error| error.to_string(), |()| String::new())
     }
 
@@ -120,7 +121,7 @@ mod tests {
     fn what_fits_is_not_refused() {
         for backend in [Backend::Userfault, Backend::Mprotect] {
             assert_eq!(said(ROOMY, Shape::new(2_048, 16), backend), "");
-            assert_eq!(said(Limits::default(), Shape::new(2_048, 32), backend), "");
+            assert_eq!(said(ProcessLimits::default(), Shape::new(2_048, 32), backend), "");
         }
         assert_eq!(said(ROOMY, Shape { most_views: 64, ..Shape::new(1, 64) }, Backend::Userfault), "");
     }
@@ -152,10 +153,10 @@ mod tests {
     fn there_is_room_for_all_spaces_of_a_process_within_each_limit() {
         let limits = [
             ROOMY,
-            Limits { memory: Some(1 << 45), ..ROOMY },
-            Limits { addresses: Some(1 << 32), ..ROOMY },
-            Limits { maps_most: Some(4_000), ..ROOMY },
-            Limits { memory: None, ..Limits::default() },
+            ProcessLimits { memory: Some(1 << 45), ..ROOMY },
+            ProcessLimits { addresses: Some(1 << 32), ..ROOMY },
+            ProcessLimits { maps_most: Some(4_000), ..ROOMY },
+            ProcessLimits { memory: None, ..ProcessLimits::default() },
         ];
         for (limits, spaces) in limits.into_iter().flat_map(|limits| [1, 2, 7].map(|spaces| (limits, spaces))) {
             for backend in [Backend::Userfault, Backend::Mprotect] {
@@ -174,6 +175,6 @@ mod tests {
     fn free_memory_is_read() {
         assert_eq!(available("MemTotal: 9 kB\nMemAvailable:      12 kB\n"), Some(12 * 1_024));
         assert_eq!(available("MemTotal: 9 kB\n"), None);
-        assert!(Limits::read().maps.is_some_and(|maps| maps > 3));
+        assert!(ProcessLimits::read().maps.is_some_and(|maps| maps > 3));
     }
 }

@@ -7,7 +7,7 @@ use super::fault::{Fault, FaultEnd, Faults};
 use super::layout::PAGE;
 use super::protect::PageRange;
 use super::space::Space;
-use super::uffd::{Event, Uffd};
+use super::uffd::{Uffd, UffdMessage};
 use crate::Access;
 use core::ptr::{NonNull, null_mut};
 use foregather_machine::{Cause, Error};
@@ -82,7 +82,7 @@ fn serve(space: &Space, events: &Uffd, faults: &dyn Faults) {
     }
 }
 
-fn fault(space: &Space, event: Event) -> Option<Fault> {
+fn fault(space: &Space, event: UffdMessage) -> Option<Fault> {
     Some(Fault {
         place: space.locate(event.address)?,
         needs: if event.write { Access::Write } else { Access::Read },

@@ -2,7 +2,7 @@
 use super::backend::Backend;
 use super::copy;
 use super::layout::{PAGE, Span, ViewAddress};
-use super::limits::{Limits, Room};
+use super::limits::{ProcessLimits, Room};
 use super::mapping::Mapping;
 use super::mprotect::Mprotect;
 use super::protect::{PageRange, Protect, Refused};
@@ -49,7 +49,7 @@ impl Space {
             }));
         }
         let backend = shape.backend.unwrap_or_else(|| Backend::chosen().0);
-        Limits::read().check(&shape, backend)?;
+        ProcessLimits::read().check(&shape, backend)?;
         let open = ProtFlags::READ | ProtFlags::WRITE;
         let mapping = Mapping::new(&shape, if backend == Backend::Mprotect { ProtFlags::empty() } else { open })?;
         let (protect, events): (Box<dyn Protect>, _) = match backend {
@@ -277,7 +277,7 @@ impl Room {
     /// be protected here: a quarter of the memory that is free now, or less if there are too few mappings or
     /// addresses. A space that is [filled](Space::fill) as it is used needs none of that memory before.
     pub fn of(spaces: u32, backend: Option<Backend>) -> Self {
-        Limits::read().room(spaces.max(1).into(), backend.unwrap_or_else(|| Backend::chosen().0))
+        ProcessLimits::read().room(spaces.max(1).into(), backend.unwrap_or_else(|| Backend::chosen().0))
     }
 }
 

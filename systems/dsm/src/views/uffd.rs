@@ -29,7 +29,7 @@ const FLAG_WRITE: u64 = 1;
 const FLAG_WP: u64 = 1 << 1;
 
 #[repr(C)]
-struct Api {
+struct UffdioApi {
     api: u64,
     features: u64,
     ioctls: u64,
@@ -42,7 +42,7 @@ struct Range {
 }
 
 #[repr(C)]
-struct Register {
+struct UffdioRegister {
     range: Range,
     mode: u64,
     ioctls: u64,
@@ -61,15 +61,15 @@ struct WriteProtect {
     mode: u64,
 }
 
-const IOC_API: Opcode = opcode::read_write::<Api>(0xAA, 0x3F);
-const IOC_REGISTER: Opcode = opcode::read_write::<Register>(0xAA, 0);
+const IOC_API: Opcode = opcode::read_write::<UffdioApi>(0xAA, 0x3F);
+const IOC_REGISTER: Opcode = opcode::read_write::<UffdioRegister>(0xAA, 0);
 const IOC_WAKE: Opcode = opcode::read::<Range>(0xAA, 2);
 const IOC_WRITEPROTECT: Opcode = opcode::read_write::<WriteProtect>(0xAA, 6);
 const IOC_CONTINUE: Opcode = opcode::read_write::<Continue>(0xAA, 7);
 
 /// A fault in which a thread waits, read from the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct UffdMessage {
     pub(super) address: usize,
     pub(super) write: bool,
     /// Whether the page is present but write-protected.
@@ -88,7 +88,7 @@ impl Uffd {
     pub(super) fn new(sigbus: bool) -> Result<Self, Error> {
         let fd = open(sigbus)?;
         let features = if sigbus { FEATURES | FEATURE_SIGBUS } else { FEATURES };
-        let mut api = Api { api: API, features, ioctls: 0 };
+        let mut api = UffdioApi { api: API, features, ioctls: 0 };
         // SAFETY: the struct is what this ioctl reads and writes.
         unsafe { ioctl(&fd, Updater::<IOC_API, _>::new(&mut api)) }
             .map_err(|errno| refused("asking userfaultfd for minor faults of shared memory (UFFDIO_API)", errno))?;
@@ -97,7 +97,7 @@ impl Uffd {
 
     /// Registers pages: no thread can access them before [`Uffd::proceed`].
     pub(super) fn register(&self, at: PageRange) -> Result<(), Error> {
-        let mut register = Register { range: range(at), mode: REGISTER, ioctls: 0 };
+        let mut register = UffdioRegister { range: range(at), mode: REGISTER, ioctls: 0 };
         // SAFETY: the struct is what this ioctl reads and writes; the pages are a space's own views.
         unsafe { ioctl(&self.fd, Updater::<IOC_REGISTER, _>::new(&mut register)) }
             .map_err(|errno| refused("registering views with userfaultfd (UFFDIO_REGISTER)", errno))
@@ -143,7 +143,7 @@ impl Uffd {
     }
 
     /// Returns the next waiting fault, if any.
-    pub(super) fn next(&self) -> Result<Option<Event>, Errno> {
+    pub(super) fn next(&self) -> Result<Option<UffdMessage>, Errno> {
         let mut message = [0; 32];
         match rustix::io::read(&self.fd, &mut message) {
             Ok(32) if message[0] == EVENT_PAGEFAULT => Ok(Some(event(&message))),
@@ -160,10 +160,10 @@ impl AsFd for Uffd {
 }
 
 /// Reads the fields of `struct uffd_msg` for a page fault.
-fn event(message: &[u8; 32]) -> Event {
+fn event(message: &[u8; 32]) -> UffdMessage {
     let word = |at: usize| u64::from_ne_bytes(core::array::from_fn(|byte| message[at + byte]));
     let flags = word(8);
-    Event {
+    UffdMessage {
         address: word(16) as usize,
         write: flags & FLAG_WRITE != 0,
         present: flags & FLAG_WP != 0,
@@ -228,8 +228,8 @@ mod tests {
         message[8] = 3;
         message[16..24].copy_from_slice(&0x7F00_1234_5678_u64.to_ne_bytes());
         message[24..28].copy_from_slice(&77_u32.to_ne_bytes());
-        assert_eq!(event(&message), Event { address: 0x7F00_1234_5678, write: true, present: true, thread: 77 });
+        assert_eq!(event(&message), UffdMessage { address: 0x7F00_1234_5678, write: true, present: true, thread: 77 });
         message[8] = 4;
-        assert_eq!(event(&message), Event { address: 0x7F00_1234_5678, write: false, present: false, thread: 77 });
+        assert_eq!(event(&message), UffdMessage { address: 0x7F00_1234_5678, write: false, present: false, thread: 77 });
     }
 }

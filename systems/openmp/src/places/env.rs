@@ -1,6 +1,6 @@
 //! What the environment says of places, and of showing them.
 use super::list;
-use crate::icv::Bind;
+use crate::icv::ProcBind;
 use crate::variables::{self, VariableReader};
 use foregather_machine::CpuId;
 
@@ -12,7 +12,7 @@ const FORMAT: &str = "level %L thread %i affinity %A";
 pub struct PlaceSettings {
     /// By which policy members go to places, from the outermost regions on; `False` alone if threads are not
     /// bound.
-    pub binds: Vec<Bind>,
+    pub binds: Vec<ProcBind>,
     /// Whether `binds` has an entry for each nesting depth instead of one for all.
     pub is_list: bool,
     /// The places; none if threads are not bound.
@@ -40,9 +40,9 @@ impl PlaceSettings {
         let cpu_affinity = older.as_ref().and_then(|_| reader.raw("GOMP_CPU_AFFINITY"));
         let asked = named.or(older);
         // Places without a policy are a wish to be bound, a policy without places one for all cores.
-        let binds = binds.unwrap_or_else(|| vec![if asked.is_some() { Bind::True } else { Bind::False }]);
-        let (binds, places) = if binds[0] == Bind::False {
-            (vec![Bind::False], Vec::new())
+        let binds = binds.unwrap_or_else(|| vec![if asked.is_some() { ProcBind::True } else { ProcBind::False }]);
+        let (binds, places) = if binds[0] == ProcBind::False {
+            (vec![ProcBind::False], Vec::new())
         } else {
             (binds, asked.unwrap_or_else(|| list::named("cores", allowed).unwrap_or_default()))
         };
@@ -58,11 +58,16 @@ impl PlaceSettings {
 }
 
 /// One word for all depths, or the policies of each.
-fn binds(text: &str) -> Option<Vec<Bind>> {
+fn binds(text: &str) -> Option<Vec<ProcBind>> {
     match variables::truth(text) {
-        Some(bound) => Some(vec![if bound { Bind::True } else { Bind::False }]),
+        Some(bound) => Some(vec![if bound { ProcBind::True } else { ProcBind::False }]),
         None => variables::list(text, |one| {
-            let names = [("master", Bind::Primary), ("primary", Bind::Primary), ("close", Bind::Close), ("spread", Bind::Spread)];
+            let names = [
+                ("master", ProcBind::Primary),
+                ("primary", ProcBind::Primary),
+                ("close", ProcBind::Close),
+                ("spread", ProcBind::Spread),
+            ];
             names.into_iter().find(|(name, _)| one.eq_ignore_ascii_case(name)).map(|(_, bind)| bind)
         }),
     }

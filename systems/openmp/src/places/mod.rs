@@ -3,7 +3,7 @@ mod bind;
 mod env;
 mod list;
 
-pub use bind::Partition;
+pub use bind::PlacePartition;
 pub(crate) use bind::{Assigned, inherited};
 pub use env::PlaceSettings;
 pub use list::{listed, ranges};

@@ -125,9 +125,9 @@ const LEAST: f64 = 0.1;
 const LOOKS: u64 = 50;
 
 /// Judges an observation by one cause.
-type Judge = fn(&Observation) -> Option<NamedCause>;
+type CauseJudge = fn(&Observation) -> Option<NamedCause>;
 
-const JUDGES: [Judge; 13] = [
+const JUDGES: [CauseJudge; 13] = [
     stuck::hang,
     stuck::refused,
     processors::quota,

@@ -393,10 +393,10 @@ fn refused_threads_stand_above_what_they_bring_about() {
 
 #[test]
 fn each_cause_is_decided_by_a_layer() {
-    use crate::layers::{Sight, sight};
+    use crate::layers::{Knowledge, sight};
     for cause in WaitCause::ALL {
         let (by_proc, by_records) = sight(cause);
-        assert!(by_proc == Sight::Decides || by_records == Sight::Decides, "{}", cause.name());
+        assert!(by_proc == Knowledge::Decides || by_records == Knowledge::Decides, "{}", cause.name());
     }
 }
 

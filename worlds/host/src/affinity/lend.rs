@@ -19,16 +19,16 @@ static LENT: AtomicU64 = AtomicU64::new(0);
 const OUT: u64 = u32::MAX as u64;
 
 /// Counts one mask as lent, to another thread or for a moment to this one.
-struct Out;
+struct LentMask;
 
-impl Out {
+impl LentMask {
     fn one_more() -> Self {
         LENT.fetch_add((OUT + 1) | 1, SeqCst);
         Self
     }
 }
 
-impl Drop for Out {
+impl Drop for LentMask {
     fn drop(&mut self) {
         LENT.fetch_sub(1, SeqCst);
     }
@@ -60,7 +60,7 @@ impl Drop for Lend {
 /// Moves the calling thread to a processor of its mask, and gives it the mask back. `false`, and nothing has
 /// changed, if its mask is no longer `own`, or the processor is not in it or has gone.
 pub fn move_to(cpu: CpuId, own: &Mask) -> bool {
-    let _out = Out::one_more();
+    let _out = LentMask::one_more();
     Lend::to(None, own.one(cpu), own).lent.is_some()
 }
 
@@ -86,7 +86,7 @@ pub fn keep_off(cpu: CpuId, own: &Mask) -> Option<KeepOff> {
 /// that the other starts meanwhile would inherit the lent one.
 pub fn pull(thread: ThreadId, cpu: CpuId, own: &Mask) -> bool {
     let pulled = {
-        let _out = Out::one_more();
+        let _out = LentMask::one_more();
         Lend::to(Some(thread), own.one(cpu), own).lent.is_some()
     };
     if pulled {
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn no_mask_is_settled_while_one_is_lent() {
         alone(|own| {
-            let out = Out::one_more();
+            let out = LentMask::one_more();
             assert_eq!(settled(), None);
             drop(out);
             // Other tests lend, too.

@@ -1,6 +1,6 @@
 //! A group of processes with less processor time than the machine has: a container's quota, made for an
 //! experiment.
-use super::place::{CgroupDir, Version};
+use super::place::{CgroupDir, CgroupVersion};
 use super::places;
 use foregather_machine::{Cause, Error};
 use std::fs;
@@ -68,18 +68,18 @@ impl QuotaGroup {
 
     fn within(place: &CgroupDir, cpus: f64) -> Result<Self, String> {
         match place.version {
-            Version::V1 => Self::below(&place.own, Version::V1, cpus),
+            CgroupVersion::V1 => Self::below(&place.own, CgroupVersion::V1, cpus),
             // A group of version 2 with processes in it cannot limit groups below it; one beside it can be
             // limited.
-            Version::V2 => {
+            CgroupVersion::V2 => {
                 let beside = place.own.parent().filter(|parent| parent.starts_with(&place.mount));
-                let own = enable(&place.own).and_then(|()| Self::below(&place.own, Version::V2, cpus));
-                own.or_else(|why| beside.map_or(Err(why), |parent| Self::below(parent, Version::V2, cpus)))
+                let own = enable(&place.own).and_then(|()| Self::below(&place.own, CgroupVersion::V2, cpus));
+                own.or_else(|why| beside.map_or(Err(why), |parent| Self::below(parent, CgroupVersion::V2, cpus)))
             }
         }
     }
 
-    fn below(parent: &Path, version: Version, cpus: f64) -> Result<Self, String> {
+    fn below(parent: &Path, version: CgroupVersion, cpus: f64) -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let path = parent.join(format!("foregather-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
         fs::create_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -87,8 +87,8 @@ impl QuotaGroup {
         let group = Self { path };
         let quota = (cpus * PERIOD_US as f64).round() as u64;
         let limits = match version {
-            Version::V1 => vec![("cpu.cfs_period_us", PERIOD_US.to_string()), ("cpu.cfs_quota_us", quota.to_string())],
-            Version::V2 => vec![("cpu.max", format!("{quota} {PERIOD_US}"))],
+            CgroupVersion::V1 => vec![("cpu.cfs_period_us", PERIOD_US.to_string()), ("cpu.cfs_quota_us", quota.to_string())],
+            CgroupVersion::V2 => vec![("cpu.max", format!("{quota} {PERIOD_US}"))],
         };
         for (file, text) in limits {
             let file = group.path.join(file);

@@ -7,7 +7,7 @@ use crate::clock;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_machine::Nanos;
 pub use group::QuotaGroup;
-use place::{CgroupDir, Version};
+use place::{CgroupDir, CgroupVersion};
 use std::fs;
 
 /// For how long a quota is believed: other programs may change it at any time.
@@ -68,7 +68,7 @@ pub fn cpuset() -> Option<Vec<u32>> {
 pub fn version() -> &'static str {
     let places = places();
     let has = |version| places.iter().any(|place| place.version == version);
-    match (has(Version::V1), has(Version::V2)) {
+    match (has(CgroupVersion::V1), has(CgroupVersion::V2)) {
         (true, true) => "v1 and v2",
         (true, false) => "v1",
         (false, true) => "v2",

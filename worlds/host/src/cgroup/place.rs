@@ -5,7 +5,7 @@ use foregather_machine::Nanos;
 use std::path::{Component, Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum CgroupVersion {
     /// One hierarchy for each controller (or a few): here that of `cpu`.
     V1,
     /// One hierarchy for all controllers.
@@ -15,7 +15,7 @@ pub(super) enum Version {
 /// This process's group in one hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CgroupDir {
-    pub(super) version: Version,
+    pub(super) version: CgroupVersion,
     /// Where the hierarchy is mounted.
     pub(super) mount: PathBuf,
     /// This process's group, at or below `mount`.
@@ -38,27 +38,27 @@ pub(super) fn find(cgroup: &str, mountinfo: &str) -> Vec<CgroupDir> {
 
 /// A line `id parent device root mount options [tags] - type source super-options` of a hierarchy that may
 /// limit processor time, as version, root and mount.
-fn parse_mount(line: &str) -> Option<(Version, PathBuf, PathBuf)> {
+fn parse_mount(line: &str) -> Option<(CgroupVersion, PathBuf, PathBuf)> {
     let (left, right) = line.split_once(" - ")?;
     let mut left = left.split(' ').skip(3);
     let (root, mount) = (unescape(left.next()?), unescape(left.next()?));
     let mut right = right.split(' ');
     let (kind, options) = (right.next()?, right.nth(1)?);
     let version = match kind {
-        "cgroup" if options.split(',').any(|option| option == "cpu") => Version::V1,
-        "cgroup2" => Version::V2,
+        "cgroup" if options.split(',').any(|option| option == "cpu") => CgroupVersion::V1,
+        "cgroup2" => CgroupVersion::V2,
         _ => return None,
     };
     Some((version, root.into(), mount.into()))
 }
 
 /// A line `number:controllers:path`, as the path, if it belongs to the version's hierarchy.
-fn parse_membership(line: &str, version: Version) -> Option<&Path> {
+fn parse_membership(line: &str, version: CgroupVersion) -> Option<&Path> {
     let mut parts = line.splitn(3, ':');
     let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
     let fits = match version {
-        Version::V1 => controllers.split(',').any(|controller| controller == "cpu"),
-        Version::V2 => number == "0" && controllers.is_empty(),
+        CgroupVersion::V1 => controllers.split(',').any(|controller| controller == "cpu"),
+        CgroupVersion::V2 => number == "0" && controllers.is_empty(),
     };
     (fits && path.starts_with('/')).then_some(Path::new(path))
 }
@@ -87,8 +87,8 @@ impl CgroupDir {
     pub(super) fn limit(&self, read: impl Fn(&Path) -> Option<String>) -> Option<f64> {
         let groups = self.own.ancestors().take_while(|group| group.starts_with(&self.mount));
         let limit = |group: &Path| match self.version {
-            Version::V1 => parse_v1(&read(&group.join("cpu.cfs_quota_us"))?, &read(&group.join("cpu.cfs_period_us"))?),
-            Version::V2 => parse_v2(&read(&group.join("cpu.max"))?),
+            CgroupVersion::V1 => parse_v1(&read(&group.join("cpu.cfs_quota_us"))?, &read(&group.join("cpu.cfs_period_us"))?),
+            CgroupVersion::V2 => parse_v2(&read(&group.join("cpu.max"))?),
         };
         groups.filter_map(limit).min_by(f64::total_cmp)
     }
@@ -154,12 +154,12 @@ mod tests {
     fn the_cpu_hierarchy_of_version_1_is_found() {
         let found = find("9:cpuset:/other\n4:cpu,cpuacct:/jobs/7\n0::/x\n", V1);
         let mount = "/sys/fs/cgroup/cpu,cpuacct";
-        assert_eq!(found, [CgroupDir { version: Version::V1, mount: mount.into(), own: format!("{mount}/jobs/7").into() }]);
+        assert_eq!(found, [CgroupDir { version: CgroupVersion::V1, mount: mount.into(), own: format!("{mount}/jobs/7").into() }]);
     }
 
     #[test]
     fn throttling_is_that_of_the_group_that_was_stopped_most() {
-        let place = CgroupDir { version: Version::V2, mount: "/m".into(), own: "/m/a/b".into() };
+        let place = CgroupDir { version: CgroupVersion::V2, mount: "/m".into(), own: "/m/a/b".into() };
         let inner = "usage_usec 9\nnr_periods 10\nnr_throttled 2\nthrottled_usec 7\n";
         let outer = "nr_periods 30\nnr_throttled 5\nthrottled_time 9000\n";
         let read = |path: &Path| match path.to_str() {
@@ -229,12 +229,12 @@ mod tests {
 
     #[test]
     fn the_tightest_group_around_decides() {
-        let place = CgroupDir { version: Version::V2, mount: "/m".into(), own: "/m/a/b".into() };
+        let place = CgroupDir { version: CgroupVersion::V2, mount: "/m".into(), own: "/m/a/b".into() };
         let (a, b) = ("/m/a/cpu.max", "/m/a/b/cpu.max");
         assert_eq!(limit(&place, &[(a, "50000 100000"), (b, "200000 100000")]), Some(0.5));
         assert_eq!(limit(&place, &[(a, "max 100000"), (b, "200000 100000")]), Some(2.0));
         assert_eq!(limit(&place, &[("/cpu.max", "1 100000"), (b, "max 100000")]), None, "what is above the mount is no group");
-        let place = CgroupDir { version: Version::V1, ..place };
+        let place = CgroupDir { version: CgroupVersion::V1, ..place };
         assert_eq!(limit(&place, &[("/m/cpu.cfs_quota_us", "7000"), ("/m/cpu.cfs_period_us", "10000")]), Some(0.7));
         assert_eq!(limit(&place, &[("/m/cpu.cfs_quota_us", "7000")]), None, "no period");
     }

@@ -55,7 +55,7 @@ use crate::signals::Blocked;
 use crate::{affinity, clock, sched, usage};
 use atomic::AtomicU32;
 use foregather_machine::{CpuId, Nanos, ThreadId};
-use queue::{Kernel, ScoutQueue};
+use queue::{KernelCalls, ScoutQueue};
 use std::thread::Builder;
 
 pub use queue::Counts;
@@ -84,7 +84,7 @@ pub fn counts() -> Counts {
 
 struct Linux;
 
-impl Kernel for Linux {
+impl KernelCalls for Linux {
     fn process(&self) -> u32 {
         std::process::id()
     }

@@ -1,4 +1,4 @@
-//! The scout's questions and answers, without the kernel, of which this file knows only [`Kernel`].
+//! The scout's questions and answers, without the kernel, of which this file knows only [`KernelCalls`].
 use super::atomic::{AtomicU32, AtomicU64};
 use core::sync::atomic::Ordering::*;
 use foregather_machine::{CpuId, Nanos, ThreadId};
@@ -10,7 +10,7 @@ pub(super) const PROMPT: Nanos = Nanos::from_us(500);
 pub(super) const GOOD: Nanos = Nanos::from_ms(3);
 
 /// What the queue needs from the kernel.
-pub(super) trait Kernel {
+pub(super) trait KernelCalls {
     /// This process.
     fn process(&self) -> u32;
     /// The time.
@@ -74,13 +74,13 @@ enum Disposition {
 
 /// The last question and, if there is one that belongs to it, its answer: when, and from where.
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastAnswer {
     cpu: CpuId,
     asked_at: Nanos,
     answer: Option<(Nanos, CpuId)>,
 }
 
-impl Last {
+impl LastAnswer {
     fn step(&self, cpu: CpuId, now: Nanos) -> Disposition {
         match self.answer {
             None if self.cpu == cpu || now - self.asked_at < GOOD => Disposition::Wait,
@@ -112,7 +112,7 @@ impl ScoutQueue {
         Counts { asked: self.asked.load(Relaxed), answered: self.answered.load(Relaxed) }
     }
 
-    pub(super) fn idle(&self, cpu: CpuId, kernel: &impl Kernel) -> Option<bool> {
+    pub(super) fn idle(&self, cpu: CpuId, kernel: &impl KernelCalls) -> Option<bool> {
         let process = kernel.process();
         let holder = self.lock.load(Relaxed);
         // If the mark is another process's, this process is a fork and does not have the thread that holds
@@ -126,7 +126,7 @@ impl ScoutQueue {
     }
 
     /// Asks; the caller holds the lock.
-    fn ask(&self, cpu: CpuId, process: u32, kernel: &impl Kernel) -> Option<bool> {
+    fn ask(&self, cpu: CpuId, process: u32, kernel: &impl KernelCalls) -> Option<bool> {
         if self.process.swap(process, Relaxed) != process {
             self.scout.store(ABSENT, Relaxed);
             // The scout of the last question is not in this process.
@@ -155,12 +155,12 @@ impl ScoutQueue {
         }
     }
 
-    fn last(&self) -> Last {
+    fn last(&self) -> LastAnswer {
         let answer = self.answer.load(Acquire);
         let belongs = (answer >> 32) as u32 == self.question.load(Relaxed);
         let (at, from) = (Nanos(self.answered_at.load(Relaxed)), answer as u32);
         let asked_at = Nanos(self.asked_at.load(Relaxed));
-        Last { cpu: self.cpu.load(Relaxed), asked_at, answer: belongs.then_some((at, from)) }
+        LastAnswer { cpu: self.cpu.load(Relaxed), asked_at, answer: belongs.then_some((at, from)) }
     }
 
     fn put(&self, cpu: CpuId, now: Nanos) {
@@ -197,7 +197,7 @@ impl ScoutQueue {
     }
 
     /// Answers, if there is a question after that number, and returns its number.
-    pub(super) fn answer(&self, answered: u32, kernel: &impl Kernel) -> u32 {
+    pub(super) fn answer(&self, answered: u32, kernel: &impl KernelCalls) -> u32 {
         let number = self.question.load(Acquire);
         if number != answered {
             kernel.yield_now();

@@ -29,7 +29,7 @@ use foregather_host::job_signals::{JobSignals, stop_here};
 use foregather_host::{child, clock, interrupt};
 use foregather_machine::{Cause, Error, Nanos, Rank};
 use outlet::Outlets;
-use rank::Running;
+use rank::RankProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::ffi::OsString;
@@ -91,10 +91,10 @@ pub fn run(plan: &SpawnPlan) -> Result<u8, Error> {
     child::raise_descriptor_limit();
     let outlets = Outlets::new()?;
     let desk = Desk::new(plan.size, variables.key(), root)?;
-    let ranks = (0..plan.size).map(|rank| Running::start(plan, rank, &variables, desk.name())).collect::<Result<_, _>>()?;
+    let ranks = (0..plan.size).map(|rank| RankProcess::start(plan, rank, &variables, desk.name())).collect::<Result<_, _>>()?;
     let notices = Notices::of(&variables.of(0));
     let grace = settings.notice() + LAST_WORDS;
-    let mut job = Job {
+    let mut job = LaunchedJob {
         ranks,
         blame: Blame::default(),
         outlets,
@@ -102,7 +102,7 @@ pub fn run(plan: &SpawnPlan) -> Result<u8, Error> {
         desk,
         signals,
         grace,
-        stage: Stage::Running,
+        stage: JobStage::Running,
         code: 0,
         culprit: None,
         asked_to_end: None,
@@ -116,7 +116,7 @@ pub fn run(plan: &SpawnPlan) -> Result<u8, Error> {
 
 /// The stage of the job's shutdown.
 #[derive(Clone, Copy)]
-enum Stage {
+enum JobStage {
     Running,
     /// A rank failed; the others may still report.
     Failed(Nanos),
@@ -128,8 +128,8 @@ enum Stage {
     Killed,
 }
 
-struct Job {
-    ranks: Vec<Running>,
+struct LaunchedJob {
+    ranks: Vec<RankProcess>,
     blame: Blame,
     outlets: Outlets,
     /// Informs ranks that wait for a rank that has exited.
@@ -137,7 +137,7 @@ struct Job {
     desk: Desk,
     signals: JobSignals,
     grace: Nanos,
-    stage: Stage,
+    stage: JobStage,
     code: u8,
     /// The rank that failed first, once it is known.
     culprit: Option<(Rank, RankEnd)>,
@@ -149,7 +149,7 @@ struct Job {
     dumping: Vec<Rank>,
 }
 
-impl Job {
+impl LaunchedJob {
     fn see_through(&mut self) -> Result<(), Error> {
         while self.ranks.iter().any(|rank| !rank.over()) && !self.gives_up() {
             self.wait();
@@ -214,14 +214,16 @@ impl Job {
                 None | Some(RankEnd::Unknown) => {}
                 Some(end) => self.name(rank, end),
             },
-            None if matches!(self.stage, Stage::Running | Stage::Failed(_)) => match self.blame.culprit(self.may_change()) {
-                Culprit::Nobody => {}
-                Culprit::Pending => self.fails(),
-                Culprit::Found(rank, end) => {
-                    self.name(rank, end);
-                    self.fails();
+            None if matches!(self.stage, JobStage::Running | JobStage::Failed(_)) => {
+                match self.blame.culprit(self.may_change()) {
+                    Culprit::Nobody => {}
+                    Culprit::Pending => self.fails(),
+                    Culprit::Found(rank, end) => {
+                        self.name(rank, end);
+                        self.fails();
+                    }
                 }
-            },
+            }
             _ => {}
         }
     }
@@ -255,12 +257,12 @@ impl Job {
     /// Returns whether a rank is about to exit: others notice this a moment before it can be reaped, and it
     /// may be the cause of their exits.
     fn may_change(&self) -> bool {
-        self.is_dumping() || self.ranks.iter().any(Running::is_ending)
+        self.is_dumping() || self.ranks.iter().any(RankProcess::is_ending)
     }
 
     fn fails(&mut self) {
-        if matches!(self.stage, Stage::Running) {
-            self.stage = Stage::Failed(clock::now() + self.grace);
+        if matches!(self.stage, JobStage::Running) {
+            self.stage = JobStage::Failed(clock::now() + self.grace);
         }
     }
 
@@ -295,7 +297,7 @@ impl Job {
     fn advance(&mut self) {
         let now = clock::now();
         match self.stage {
-            Stage::Running | Stage::Failed(_) if self.asked_to_end.is_some() => {
+            JobStage::Running | JobStage::Failed(_) if self.asked_to_end.is_some() => {
                 let signal = self.asked_to_end.unwrap_or(Signal::TERM);
                 // As all subcommands do when they are asked to stop.
                 let of = if signal == Signal::TERM { Signal::INT } else { signal };
@@ -304,21 +306,21 @@ impl Job {
                     // A program that handles Ctrl-C exits as it does without a launcher.
                     self.signal(Signal::INT);
                     self.signal(Signal::CONT);
-                    self.stage = Stage::Interrupted(now + TERMINATING);
+                    self.stage = JobStage::Interrupted(now + TERMINATING);
                 } else {
                     self.terminate(now);
                 }
             }
-            Stage::Running | Stage::Failed(_) if self.outlets.failed().is_some() => {
+            JobStage::Running | JobStage::Failed(_) if self.outlets.failed().is_some() => {
                 self.code = self.heard();
                 self.terminate(now);
             }
             // A signal would cut the dump short.
-            Stage::Failed(until) if now >= until && !self.is_dumping() => self.terminate(now),
-            Stage::Interrupted(until) if now >= until => self.terminate(now),
-            Stage::Terminating(until) if now >= until => {
+            JobStage::Failed(until) if now >= until && !self.is_dumping() => self.terminate(now),
+            JobStage::Interrupted(until) if now >= until => self.terminate(now),
+            JobStage::Terminating(until) if now >= until => {
                 self.signal(Signal::KILL);
-                self.stage = Stage::Killed;
+                self.stage = JobStage::Killed;
             }
             _ => {}
         }
@@ -364,7 +366,7 @@ impl Job {
         self.signal(Signal::TERM);
         // A stopped process handles the signal when it is continued.
         self.signal(Signal::CONT);
-        self.stage = Stage::Terminating(now + TERMINATING);
+        self.stage = JobStage::Terminating(now + TERMINATING);
     }
 
     fn signal(&mut self, signal: Signal) {

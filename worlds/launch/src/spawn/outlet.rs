@@ -48,13 +48,13 @@ pub(super) struct Outlet {
 }
 
 struct OutletState {
-    queue: Mutex<Queue>,
+    queue: Mutex<OutputQueue>,
     changed: Condvar,
     roomy: PipeWriter,
 }
 
 #[derive(Default)]
-struct Queue {
+struct OutputQueue {
     waiting: Vec<u8>,
     /// Bytes that are queued or being written.
     unwritten: usize,
@@ -62,7 +62,7 @@ struct Queue {
 }
 
 impl OutletState {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, OutputQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -82,7 +82,7 @@ impl Outlet {
         Ok(outlet)
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, OutputQueue> {
         self.shared.queue()
     }
 
@@ -143,7 +143,7 @@ fn write_out(shared: &OutletState, mut to: File) {
                     let _ = poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
                 }
                 Err(error) => {
-                    *shared.queue() = Queue { failed: Some(error.raw_os_error().unwrap_or(0)), ..Queue::default() };
+                    *shared.queue() = OutputQueue { failed: Some(error.raw_os_error().unwrap_or(0)), ..OutputQueue::default() };
                     let _ = (&shared.roomy).write(&[0]);
                     return shared.changed.notify_all();
                 }

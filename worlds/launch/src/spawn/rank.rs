@@ -17,7 +17,7 @@ use std::io::{ErrorKind, IsTerminal, Read, Write, stdin};
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
 
-pub(super) struct Running {
+pub(super) struct RankProcess {
     pub(super) rank: Rank,
     child: Child,
     /// Its standard output, and where that goes.
@@ -39,7 +39,7 @@ struct Pipe {
     lines: Lines,
 }
 
-impl Running {
+impl RankProcess {
     pub(super) fn start(plan: &SpawnPlan, rank: Rank, variables: &Variables, desk: &str) -> Result<Self, Error> {
         let host = variables.host(rank).filter(|host| !host.is_here());
         let mut command = match host {
@@ -217,7 +217,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RankProcess {
     fn drop(&mut self) {
         if !self.over {
             self.signal(Signal::KILL);

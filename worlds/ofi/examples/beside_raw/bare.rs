@@ -1,6 +1,6 @@
 //! The least that a program can do with libfabric: a receive that stands open, a send, and looks at the
 //! queue. Messages are compared with it.
-use crate::endpoint::Endpoint;
+use crate::endpoint::ActiveEndpoint;
 use core::ptr::null_mut;
 
 /// The context that libfabric writes into while an operation is under way.
@@ -9,7 +9,7 @@ struct Context([u8; 64]);
 
 /// One end of two.
 pub struct Bare {
-    endpoint: Endpoint,
+    endpoint: ActiveEndpoint,
     peer: u64,
     contexts: Box<[Context; 2]>,
     received: bool,
@@ -21,7 +21,7 @@ const SEND: usize = 1;
 
 impl Bare {
     /// An end; the name is that of the other end.
-    pub fn new(endpoint: Endpoint, peer: &[u8]) -> Self {
+    pub fn new(endpoint: ActiveEndpoint, peer: &[u8]) -> Self {
         let peer = endpoint.insert(peer).expect("a name of libfabric's");
         Self { endpoint, peer, contexts: Box::new([const { Context([0; 64]) }; 2]), received: false, sent: true }
     }

@@ -21,7 +21,7 @@ mod signals;
 
 use abi::{WAIT_FD, WAIT_NONE};
 use bare::Bare;
-use endpoint::Endpoint;
+use endpoint::ActiveEndpoint;
 use foregather_host::{affinity, clock};
 use foregather_machine::{Error, Member, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Settings};
@@ -132,7 +132,7 @@ fn lanes() -> Result<Vec<Lane>, Error> {
 /// Two ends, with or without a descriptor to sleep on.
 fn bares(wait: u64) -> Result<[Bare; 2], Error> {
     let provider = Arc::new(provider::Provider::open("tcp", Some("127.0.0.1"))?);
-    let (first, second) = (Endpoint::open(Arc::clone(&provider), wait)?, Endpoint::open(provider, wait)?);
+    let (first, second) = (ActiveEndpoint::open(Arc::clone(&provider), wait)?, ActiveEndpoint::open(provider, wait)?);
     let names = (first.name()?, second.name()?);
     Ok([Bare::new(first, &names.1), Bare::new(second, &names.0)])
 }

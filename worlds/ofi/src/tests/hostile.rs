@@ -1,6 +1,6 @@
 //! A peer that knows the job but keeps to no rule: its frames are errors that name it, or change nothing.
 use crate::abi::WAIT_FD;
-use crate::endpoint::Endpoint;
+use crate::endpoint::ActiveEndpoint;
 use crate::proof::LaneKey;
 use crate::provider::Provider;
 use crate::wire::{BUFFER, CREDITS, EndpointAddress, FrameKind, HEAD, Nonce, SPARE, Tag};
@@ -17,7 +17,7 @@ const DRAWN: Nonce = [9; 16];
 /// A lane of rank 0, and an endpoint that passes for rank 1.
 struct Scene {
     lane: Lane,
-    enemy: Endpoint,
+    enemy: ActiveEndpoint,
     target: u64,
     /// The random number of rank 0.
     drawn: Nonce,
@@ -34,7 +34,7 @@ impl Scene {
             }
         };
         let opening = Opening::new(Arc::clone(&provider), (0, 2), 1, JOB, None).unwrap();
-        let enemy = Endpoint::open(Arc::clone(&provider), WAIT_FD).unwrap();
+        let enemy = ActiveEndpoint::open(Arc::clone(&provider), WAIT_FD).unwrap();
         let address = EndpointAddress { provider: provider.name().to_owned(), drawn: DRAWN, lanes: vec![enemy.name().unwrap()] };
         let own = EndpointAddress::read(&opening.address(), 0).unwrap();
         let target = enemy.insert(&own.lanes[0]).unwrap();

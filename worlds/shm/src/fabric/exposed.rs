@@ -1,6 +1,6 @@
 //! Tracks which exposures a lane uses, and for what.
 use super::help::HelpTimes;
-use super::pieces::Piece;
+use super::pieces::RemoteRange;
 use super::shape::EXPOSURES;
 use core::cell::{Cell, RefCell};
 
@@ -11,9 +11,9 @@ pub(crate) struct Exposed {
     pub(super) used: Cell<u64>,
     pub(super) entries: Box<[Entry]>,
     /// Scratch lists for a call.
-    pub(super) scratch: RefCell<[Vec<Piece>; 2]>,
+    pub(super) scratch: RefCell<[Vec<RemoteRange>; 2]>,
     /// The getter's list while this lane helps, which can happen in the middle of a call of its own.
-    pub(super) helping: RefCell<Vec<Piece>>,
+    pub(super) helping: RefCell<Vec<RemoteRange>>,
     pub(super) times: HelpTimes,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Exposed {
 #[derive(Default)]
 pub(super) struct Entry {
     pub(super) generation: Cell<u64>,
-    pub(super) pieces: RefCell<Vec<Piece>>,
+    pub(super) pieces: RefCell<Vec<RemoteRange>>,
 }
 
 impl Default for Exposed {

@@ -1,7 +1,7 @@
 //! Memory that a lane exposes to its peers, as all of them see it: its generation, its pieces, and the lane
 //! that is copying. States: `README.md`.
 use super::duel::Duel;
-use super::pieces::{CopyDirection, Errno, Piece, total, transfer};
+use super::pieces::{CopyDirection, Errno, RemoteRange, total, transfer};
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use foregather_machine::CachePadded;
@@ -117,7 +117,7 @@ impl List {
     ///
     /// # Panics
     /// In a debug build, for more than [`MOST_PIECES`].
-    pub(crate) fn write(&self, pieces: &[Piece]) {
+    pub(crate) fn write(&self, pieces: &[RemoteRange]) {
         debug_assert!(pieces.len() <= MOST_PIECES);
         self.count.store(pieces.len(), Relaxed);
         if pieces.len() > NEAR {
@@ -132,21 +132,21 @@ impl List {
 
     /// Reads the pieces that the owner, the process `pid`, has written, and returns their total size in
     /// bytes.
-    pub(crate) fn read(&self, pid: i32, pieces: &mut Vec<Piece>) -> Result<usize, Errno> {
+    pub(crate) fn read(&self, pid: i32, pieces: &mut Vec<RemoteRange>) -> Result<usize, Errno> {
         let count = self.count.load(Relaxed);
         pieces.clear();
         if count <= NEAR {
             pieces.extend(
-                self.near[..count].iter().map(|words| Piece { at: words[0].load(Relaxed), bytes: words[1].load(Relaxed) }),
+                self.near[..count].iter().map(|words| RemoteRange { at: words[0].load(Relaxed), bytes: words[1].load(Relaxed) }),
             );
         } else {
             if count > MOST_PIECES {
                 return Err(Errno(libc::EFAULT));
             }
-            pieces.resize(count, Piece { at: 0, bytes: 0 });
-            let bytes = count * size_of::<Piece>();
-            let here = [Piece { at: pieces.as_mut_ptr().expose_provenance(), bytes }];
-            let there = [Piece { at: self.far.load(Relaxed), bytes }];
+            pieces.resize(count, RemoteRange { at: 0, bytes: 0 });
+            let bytes = count * size_of::<RemoteRange>();
+            let here = [RemoteRange { at: pieces.as_mut_ptr().expose_provenance(), bytes }];
+            let there = [RemoteRange { at: self.far.load(Relaxed), bytes }];
             // SAFETY: `here` is the vector's memory, which this call alone borrows, and has `bytes` bytes;
             // any bytes are valid pieces.
             unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..bytes) }?;
@@ -181,7 +181,7 @@ mod tests {
         }
         let (exposure, pid) = (exposure(), std::process::id() as i32);
         for count in [0, 1, NEAR, NEAR + 1, 1_000] {
-            let pieces: Vec<_> = (0..count).map(|at| Piece { at, bytes: at }).collect();
+            let pieces: Vec<_> = (0..count).map(|at| RemoteRange { at, bytes: at }).collect();
             exposure.source.write(&pieces);
             let mut read = Vec::new();
             assert_eq!(exposure.source.read(pid, &mut read), Ok(count * count.saturating_sub(1) / 2));
@@ -191,7 +191,7 @@ mod tests {
             exposure.source.count.store(count, Relaxed);
             assert_eq!(exposure.source.read(pid, &mut Vec::new()), Err(Errno(libc::EFAULT)));
         }
-        exposure.source.write(&[Piece { at: 0, bytes: usize::MAX }, Piece { at: 0, bytes: usize::MAX }]);
+        exposure.source.write(&[RemoteRange { at: 0, bytes: usize::MAX }, RemoteRange { at: 0, bytes: usize::MAX }]);
         assert_eq!(exposure.source.read(pid, &mut Vec::new()), Err(Errno(libc::EFAULT)));
     }
 

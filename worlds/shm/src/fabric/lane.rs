@@ -1,6 +1,6 @@
 //! One lane's view of a fabric: its channels to and from all other lanes.
 use super::exposed::Exposed;
-use super::outgoing::{IN_BUFFER, Outgoing};
+use super::outgoing::{IN_BUFFER, OutgoingChannel};
 use super::ring::{INLINE, Receiving};
 use super::shape::BUFFER;
 use super::shm_fabric::ShmFabric;
@@ -20,7 +20,7 @@ pub struct Lane<C> {
     pub(super) here: Address,
     pub(super) port: usize,
     /// The outgoing channels, by port.
-    outgoing: Box<[Outgoing]>,
+    outgoing: Box<[OutgoingChannel]>,
     incoming: Box<[Receiving]>,
     pub(super) exposed: Exposed,
     limits: Limits,
@@ -51,7 +51,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     pub(super) fn new(exchange: Arc<ShmFabric>, cpu: C, here: Address, port: usize) -> Self {
         let layout = exchange.layout;
         Self {
-            outgoing: (0..layout.ports).map(|_| Outgoing::new(layout.credits)).collect(),
+            outgoing: (0..layout.ports).map(|_| OutgoingChannel::new(layout.credits)).collect(),
             incoming: (0..layout.ports).map(|_| Receiving::new()).collect(),
             exposed: Exposed::default(),
             limits: layout.limits(exchange.attached.get().is_some_and(|met| met.refusal.is_none())),
@@ -89,7 +89,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 
     #[inline]
-    fn outgoing_to(&self, to: usize) -> &Outgoing {
+    fn outgoing_to(&self, to: usize) -> &OutgoingChannel {
         let outgoing_to = &self.outgoing[to];
         if outgoing_to.sending.sent() == 0 {
             self.introduce(to);

@@ -1,6 +1,6 @@
 //! How the processes of a job join a fabric, and find out whether they may read each other's memory.
 use super::attached::Attached;
-use super::pieces::{CopyDirection, Errno, Piece, transfer};
+use super::pieces::{CopyDirection, Errno, RemoteRange, transfer};
 use super::shm_fabric::ShmFabric;
 use crate::os::refused;
 use core::sync::atomic::{AtomicU64, Ordering::*};
@@ -137,7 +137,7 @@ impl ShmFabric {
     fn reads(&self, rank: Rank, pid: i32) -> u32 {
         let member = self.member(rank);
         let mut found = 0_u64;
-        let piece = |at| [Piece { at, bytes: size_of::<u64>() }];
+        let piece = |at| [RemoteRange { at, bytes: size_of::<u64>() }];
         let (here, there) = (piece((&raw mut found).expose_provenance()), piece(member.proof_at.load(Acquire)));
         // SAFETY: `found` is a local of 8 bytes that this call alone borrows; it is read only afterwards.
         match unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..size_of::<u64>()) } {

@@ -1,5 +1,5 @@
 //! The sender's end of a channel: its position in the ring, and which static buffers are free.
-use super::ring::{INLINE, Nonsense, Ring, Sending};
+use super::ring::{INLINE, Nonsense, RingBuffer, Sending};
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ pub(crate) const IN_BUFFER: u16 = 1 << 15;
 const FEW: u32 = 2;
 
 /// The channel to one lane.
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingChannel {
     pub(crate) sending: Sending,
     /// A bit for each free buffer.
     free: Cell<u64>,
@@ -21,7 +21,7 @@ pub(crate) struct Outgoing {
     lent: RefCell<VecDeque<(u32, u8)>>,
 }
 
-impl Outgoing {
+impl OutgoingChannel {
     /// Creates a channel with one buffer more than credits.
     pub(crate) fn new(credits: u32) -> Self {
         let free = Cell::new(u64::MAX >> (63 - credits));
@@ -30,14 +30,14 @@ impl Outgoing {
 
     /// Sends a frame within its slot.
     #[inline]
-    pub(crate) fn send(&self, ring: Ring<'_>, head: u32, bytes: &[u8]) -> Result<bool, Nonsense> {
+    pub(crate) fn send(&self, ring: RingBuffer<'_>, head: u32, bytes: &[u8]) -> Result<bool, Nonsense> {
         debug_assert!(bytes.len() <= INLINE);
         self.sending.send(ring, head, bytes.len() as u16, bytes)
     }
 
     /// Returns the next buffer to fill. It stays the same until it is sent.
     #[inline]
-    pub(crate) fn filling(&self, ring: Ring<'_>) -> u8 {
+    pub(crate) fn filling(&self, ring: RingBuffer<'_>) -> u8 {
         if let Some(filling) = self.filling.get() {
             return filling;
         }
@@ -56,7 +56,7 @@ impl Outgoing {
 
     /// Sends the first `len` bytes of the filled buffer. At most `credits` buffers may be in flight.
     #[inline]
-    pub(crate) fn send_filled(&self, ring: Ring<'_>, credits: u32, head: u32, len: usize) -> Result<bool, Nonsense> {
+    pub(crate) fn send_filled(&self, ring: RingBuffer<'_>, credits: u32, head: u32, len: usize) -> Result<bool, Nonsense> {
         let filled = self.filling(ring);
         if self.lent.borrow().len() >= credits as usize {
             self.collect(ring)?;
@@ -74,7 +74,7 @@ impl Outgoing {
     }
 
     /// Reclaims the buffers of released frames.
-    fn collect(&self, ring: Ring<'_>) -> Result<(), Nonsense> {
+    fn collect(&self, ring: RingBuffer<'_>) -> Result<(), Nonsense> {
         self.sending.look(ring)?;
         let in_flight = self.sending.sent().wrapping_sub(self.sending.seen());
         let mut lent = self.lent.borrow_mut();

@@ -8,7 +8,7 @@ pub(crate) const GATHER: usize = 16;
 /// A range of bytes in some process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct RemoteRange {
     pub(crate) at: usize,
     pub(crate) bytes: usize,
 }
@@ -27,13 +27,13 @@ pub(crate) enum CopyDirection {
 pub(crate) struct Errno(pub(crate) i32);
 
 /// Returns the total size in bytes, or `None` if it overflows.
-pub(crate) fn total(pieces: &[Piece]) -> Option<usize> {
+pub(crate) fn total(pieces: &[RemoteRange]) -> Option<usize> {
     pieces.iter().try_fold(0_usize, |sum, piece| sum.checked_add(piece.bytes)).filter(|&sum| sum <= isize::MAX as usize)
 }
 
 /// A position within a list of pieces.
 struct Cursor<'p> {
-    rest: &'p [Piece],
+    rest: &'p [RemoteRange],
     /// Bytes of the first piece that were already passed.
     into: usize,
 }
@@ -80,8 +80,8 @@ impl Cursor<'_> {
 pub(crate) unsafe fn transfer(
     direction: CopyDirection,
     pid: i32,
-    here: &[Piece],
-    there: &[Piece],
+    here: &[RemoteRange],
+    there: &[RemoteRange],
     range: Range<usize>,
 ) -> Result<(), Errno> {
     let (mut local, mut remote) = (Cursor { rest: here, into: 0 }, Cursor { rest: there, into: 0 });
@@ -113,24 +113,24 @@ pub(crate) unsafe fn transfer(
 }
 
 /// Returns the parts of the pieces that cover that range of their bytes.
-pub(crate) fn parts_within(pieces: &[Piece], range: Range<usize>) -> impl Iterator<Item = Piece> {
+pub(crate) fn parts_within(pieces: &[RemoteRange], range: Range<usize>) -> impl Iterator<Item = RemoteRange> {
     let mut start = 0_usize;
     pieces.iter().filter_map(move |piece| {
         let (first, end) = (range.start.max(start), range.end.min(start.saturating_add(piece.bytes)));
-        let part = (first < end).then(|| Piece { at: piece.at + (first - start), bytes: end - first });
+        let part = (first < end).then(|| RemoteRange { at: piece.at + (first - start), bytes: end - first });
         start = start.saturating_add(piece.bytes);
         part
     })
 }
 
 /// Returns the pieces of these slices.
-pub(crate) fn of_shared(slices: &[&[u8]]) -> impl Iterator<Item = Piece> {
-    slices.iter().map(|slice| Piece { at: slice.as_ptr().expose_provenance(), bytes: slice.len() })
+pub(crate) fn of_shared(slices: &[&[u8]]) -> impl Iterator<Item = RemoteRange> {
+    slices.iter().map(|slice| RemoteRange { at: slice.as_ptr().expose_provenance(), bytes: slice.len() })
 }
 
 /// Returns the pieces of slices that will be written.
-pub(crate) fn of_mutable(slices: &mut [&mut [u8]]) -> impl Iterator<Item = Piece> {
-    slices.iter_mut().map(|slice| Piece { at: slice.as_mut_ptr().expose_provenance(), bytes: slice.len() })
+pub(crate) fn of_mutable(slices: &mut [&mut [u8]]) -> impl Iterator<Item = RemoteRange> {
+    slices.iter_mut().map(|slice| RemoteRange { at: slice.as_mut_ptr().expose_provenance(), bytes: slice.len() })
 }
 
 /// Returns whether the system refuses such copies here, as in some containers, and prints it. For tests of
@@ -210,13 +210,13 @@ mod tests {
         let mut ours = [0; 16];
         let pid = std::process::id() as i32;
         let here: Vec<_> = of_mutable(&mut [&mut ours]).collect();
-        for there in [vec![Piece { at: 8, bytes: 16 }], vec![Piece { at: usize::MAX - 4, bytes: 16 }], vec![]] {
+        for there in [vec![RemoteRange { at: 8, bytes: 16 }], vec![RemoteRange { at: usize::MAX - 4, bytes: 16 }], vec![]] {
             // SAFETY: this call alone borrows `ours`.
             let end = unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..16) };
             assert_eq!(end, Err(Errno(libc::EFAULT)), "{there:?}");
         }
         // SAFETY: there is no such process, so nothing is written; this call alone borrows `here`.
         assert_eq!(unsafe { transfer(CopyDirection::Read, i32::MAX, &here, &here, 0..16) }, Err(Errno(libc::ESRCH)));
-        assert_eq!(total(&[Piece { at: 0, bytes: usize::MAX }, Piece { at: 0, bytes: 2 }]), None);
+        assert_eq!(total(&[RemoteRange { at: 0, bytes: usize::MAX }, RemoteRange { at: 0, bytes: 2 }]), None);
     }
 }

@@ -3,7 +3,7 @@
 use super::exposure::{Contest, Exposure, MOST_PIECES};
 use super::help::Help;
 use super::lane::Lane;
-use super::pieces::{CopyDirection, Errno, GATHER, Piece, of_mutable, of_shared, total, transfer};
+use super::pieces::{CopyDirection, Errno, GATHER, RemoteRange, of_mutable, of_shared, total, transfer};
 use super::shape::{BUFFER, EXPOSURES};
 use super::stage::{STAGE_CHUNK, STAGE_SLOTS, staged_chunk};
 use core::ops::Range;
@@ -45,7 +45,7 @@ struct JointCopy<'a> {
     /// Bytes of a chunk.
     chunk: usize,
     /// The destination of the bytes.
-    target: &'a [Piece],
+    target: &'a [RemoteRange],
 }
 
 impl JointCopy<'_> {
@@ -62,7 +62,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
             return Err(Error::from(Cause::Unavailable { what: format!("the right to read memory directly ({what})"), remedy }));
         }
         if pieces.len() > MOST_PIECES {
-            let (bytes, room) = (pieces.len() * size_of::<Piece>(), MOST_PIECES * size_of::<Piece>());
+            let (bytes, room) = (pieces.len() * size_of::<RemoteRange>(), MOST_PIECES * size_of::<RemoteRange>());
             return Err(Error::from(Cause::Length { what: "the list of exposed pieces", bytes, room }));
         }
         let number = self.exposed.take().ok_or_else(|| {

@@ -22,7 +22,7 @@ pub(crate) struct Slot {
 
 /// The memory of a channel. It has one [`Sending`] and one [`Receiving`].
 #[derive(Clone, Copy)]
-pub(crate) struct Ring<'m> {
+pub(crate) struct RingBuffer<'m> {
     pub(crate) slots: &'m [Slot],
     /// The number of released frames, modulo 2^32; written by the receiver.
     pub(crate) consumed: &'m AtomicU32,
@@ -83,7 +83,7 @@ impl Sending {
 
     /// Reads how many have been released.
     #[inline]
-    pub(crate) fn look(&self, ring: Ring<'_>) -> Result<(), Nonsense> {
+    pub(crate) fn look(&self, ring: RingBuffer<'_>) -> Result<(), Nonsense> {
         // Acquire: the receiver has finished its reads of a released slot or buffer.
         let consumed = ring.consumed.load(Acquire);
         if consumed.wrapping_sub(self.seen.get()) > self.sent.get().wrapping_sub(self.seen.get()) {
@@ -95,7 +95,7 @@ impl Sending {
 
     /// Sends a frame of that size whose slot holds `bytes`, unless the ring is full.
     #[inline]
-    pub(crate) fn send(&self, ring: Ring<'_>, head: u32, size: u16, bytes: &[u8]) -> Result<bool, Nonsense> {
+    pub(crate) fn send(&self, ring: RingBuffer<'_>, head: u32, size: u16, bytes: &[u8]) -> Result<bool, Nonsense> {
         let slots = ring.slots.len() as u32;
         if self.sent.get().wrapping_sub(self.seen.get()) >= slots {
             self.look(ring)?;
@@ -142,7 +142,7 @@ impl Receiving {
 
     /// Returns the oldest frame that has not been released, and its slot.
     #[inline]
-    pub(crate) fn peek<'m>(&self, ring: Ring<'m>) -> Option<(FrameHeader, &'m Slot)> {
+    pub(crate) fn peek<'m>(&self, ring: RingBuffer<'m>) -> Option<(FrameHeader, &'m Slot)> {
         let slot = &ring.slots[self.place.at.get() as usize];
         let word = slot.word.load(Acquire);
         (word as u16 == self.place.lap.get())
@@ -152,7 +152,7 @@ impl Receiving {
     /// Releases that frame's slot. Returns true if a quarter of the ring was released since a sender that
     /// waits for room was last woken.
     #[inline]
-    pub(crate) fn release(&self, ring: Ring<'_>) -> bool {
+    pub(crate) fn release(&self, ring: RingBuffer<'_>) -> bool {
         let slots = ring.slots.len() as u32;
         let taken = self.taken.get().wrapping_add(1);
         self.taken.set(taken);
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn frames_of_all_laps_are_told_from_old_ones() {
         let (slots, consumed) = memory();
-        let (ring, sending, receiving) = (Ring { slots: &slots, consumed: &consumed }, Sending::new(), Receiving::new());
+        let (ring, sending, receiving) = (RingBuffer { slots: &slots, consumed: &consumed }, Sending::new(), Receiving::new());
         for number in 0..3 << 17 {
             assert!(receiving.peek(ring).is_none(), "an old frame at {number}");
             assert_eq!(sending.send(ring, number, 0, &[]), Ok(true));
@@ -190,7 +190,7 @@ mod tests {
     #[should_panic(expected = "an old frame")]
     fn a_slot_that_is_all_laps_behind_shows_an_old_frame() {
         let (slots, consumed) = memory();
-        let (ring, sending, receiving) = (Ring { slots: &slots, consumed: &consumed }, Sending::new(), Receiving::new());
+        let (ring, sending, receiving) = (RingBuffer { slots: &slots, consumed: &consumed }, Sending::new(), Receiving::new());
         assert_eq!(sending.send(ring, 0, 0, &[]), Ok(true));
         (0..2 << 16).for_each(|_| receiving.place.advance(2));
         assert!(receiving.peek(ring).is_none(), "an old frame");

@@ -1,7 +1,7 @@
 //! The shared memory through which the lanes of all ranks exchange frames.
 use super::attached::{Attached, MemberInfo};
 use super::exposure::Exposure;
-use super::ring::{Ring, Slot};
+use super::ring::{RingBuffer, Slot};
 use super::shape::{BUFFER, EXPOSURES, LINE, Layout, PORT_LINES, SegmentSpec};
 use super::stage::{STAGE, STAGE_CHUNK, STAGE_SLOTS};
 use crate::mapping::{Mapping, wrong};
@@ -34,7 +34,7 @@ struct Header {
 
 /// The part of a lane that all lanes can see.
 #[repr(C)]
-pub(crate) struct Port {
+pub(crate) struct VisibleLane {
     /// The word on which its owner sleeps.
     pub(crate) bell: CachePadded<Word>,
     pub(crate) state: CachePadded<PortState>,
@@ -49,7 +49,8 @@ pub(crate) struct PortState {
     pub(crate) left: AtomicU32,
 }
 
-const _: () = assert!(size_of::<Header>() <= BUFFER && size_of::<Port>() == PORT_LINES * LINE && align_of::<Port>() == LINE);
+const _: () =
+    assert!(size_of::<Header>() <= BUFFER && size_of::<VisibleLane>() == PORT_LINES * LINE && align_of::<VisibleLane>() == LINE);
 
 /// The memory for the frames of a job's lanes: rings, static buffers, bells, and the list of exposed memory.
 ///
@@ -182,11 +183,11 @@ impl ShmFabric {
     /// # Panics
     /// If there is no such port.
     #[inline]
-    pub(crate) fn port(&self, port: usize) -> &Port {
+    pub(crate) fn port(&self, port: usize) -> &VisibleLane {
         assert!(port < self.layout.ports);
         // SAFETY: the port's number was checked; the layout has that many ports there, aligned, within the
         // mapping. Ports are atomics, for which any bytes are valid.
-        unsafe { self.at(self.layout.port_lines + port * size_of::<Port>()).cast().as_ref() }
+        unsafe { self.at(self.layout.port_lines + port * size_of::<VisibleLane>()).cast().as_ref() }
     }
 
     /// # Panics
@@ -244,14 +245,17 @@ impl ShmFabric {
     /// # Panics
     /// If there is no such port.
     #[inline]
-    pub(crate) fn ring(&self, from: usize, to: usize) -> Ring<'_> {
+    pub(crate) fn ring(&self, from: usize, to: usize) -> RingBuffer<'_> {
         assert!(from < self.layout.ports && to < self.layout.ports);
         let at = self.layout.ring(from, to);
         // SAFETY: the layout has a ring of that many slots there, behind a line for the count of released
         // frames, within the mapping; all of it is atomics or cells.
         unsafe {
             let slots = self.at(at + LINE).cast::<Slot>();
-            Ring { consumed: self.at(at).cast().as_ref(), slots: core::slice::from_raw_parts(slots.as_ptr(), self.layout.slots) }
+            RingBuffer {
+                consumed: self.at(at).cast().as_ref(),
+                slots: core::slice::from_raw_parts(slots.as_ptr(), self.layout.slots),
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! A lane's stage: a few chunks of memory that it shares with the lanes that read from it. The lane copies
 //! chunks of its exposed memory into the stage while the getter copies earlier ones out, so both sides copy
 //! at once and the bytes in transit stay in the caches. Races: `README.md`.
-use super::pieces::{Piece, parts_within};
+use super::pieces::{RemoteRange, parts_within};
 use super::shm_fabric::ShmFabric;
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
@@ -33,7 +33,7 @@ impl ShmFabric {
     ///
     /// # Safety
     /// The pieces are memory that may be read. The caller has claimed the chunk, and may use its slot.
-    pub(crate) unsafe fn fill_stage(&self, port: usize, chunk: u32, pieces: &[Piece], range: Range<usize>) {
+    pub(crate) unsafe fn fill_stage(&self, port: usize, chunk: u32, pieces: &[RemoteRange], range: Range<usize>) {
         let slot = self.stage(port, chunk).cast::<u8>().as_ptr();
         let mut at = 0;
         for part in parts_within(pieces, range) {
@@ -50,7 +50,7 @@ impl ShmFabric {
     ///
     /// # Safety
     /// The range of the pieces is memory that the caller alone borrows.
-    pub(crate) unsafe fn empty_stage(&self, from: usize, chunk: u32, pieces: &[Piece], range: Range<usize>) {
+    pub(crate) unsafe fn empty_stage(&self, from: usize, chunk: u32, pieces: &[RemoteRange], range: Range<usize>) {
         let slot = self.stage(from, chunk).cast::<u8>().as_ptr();
         let mut at = 0;
         for part in parts_within(pieces, range) {

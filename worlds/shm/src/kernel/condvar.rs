@@ -61,7 +61,7 @@ impl Condvar {
         Object::find(segment, KIND, number).map(Self)
     }
 
-    fn lock(&self) -> Result<Locked<'_>, Error> {
+    fn lock(&self) -> Result<HeldMutex<'_>, Error> {
         // SAFETY: `new` initialised the mutex before `Object` published it, in this or in another process.
         let errno = unsafe { libc::pthread_mutex_lock(&raw mut (*self.0.get()).mutex) };
         self.locked("locking a mutex", errno)
@@ -69,21 +69,21 @@ impl Condvar {
 
     /// Returns the guard after a call that locked the mutex and returned `errno`. Recovers the mutex if its
     /// former holder's process died.
-    fn locked(&self, what: &'static str, errno: i32) -> Result<Locked<'_>, Error> {
+    fn locked(&self, what: &'static str, errno: i32) -> Result<HeldMutex<'_>, Error> {
         let errno = match errno {
             // SAFETY: `pthread_mutex_consistent` needs a robust mutex that this thread holds: EOWNERDEAD says
             // so.
             libc::EOWNERDEAD => unsafe { libc::pthread_mutex_consistent(&raw mut (*self.0.get()).mutex) },
             errno => errno,
         };
-        done(what, errno).map(|()| Locked(self.0.get(), core::marker::PhantomData))
+        done(what, errno).map(|()| HeldMutex(self.0.get(), core::marker::PhantomData))
     }
 }
 
 /// Proof that this thread holds the mutex. Dropping it unlocks.
-struct Locked<'a>(*mut CondvarState, core::marker::PhantomData<&'a Condvar>);
+struct HeldMutex<'a>(*mut CondvarState, core::marker::PhantomData<&'a Condvar>);
 
-impl Drop for Locked<'_> {
+impl Drop for HeldMutex<'_> {
     fn drop(&mut self) {
         // SAFETY: the mutex is initialised, and this thread holds it.
         let errno = unsafe { libc::pthread_mutex_unlock(&raw mut (*self.0).mutex) };

@@ -60,7 +60,7 @@ impl<R: BufRead> GoalLines<R> {
     }
 
     /// The words of the next line that has some.
-    fn next(&mut self) -> Result<Option<Words<'_>>, GoalError> {
+    fn next(&mut self) -> Result<Option<TraceTokens<'_>>, GoalError> {
         loop {
             self.line.clear();
             let read = self.text.by_ref().take(LINE_MAX + 1).read_until(b'\n', &mut self.line)?;
@@ -78,7 +78,7 @@ impl<R: BufRead> GoalLines<R> {
             }
         }
         match std::str::from_utf8(&self.line) {
-            Ok(text) => Ok(Some(Words { rest: text.trim_ascii(), line: self.number })),
+            Ok(text) => Ok(Some(TraceTokens { rest: text.trim_ascii(), line: self.number })),
             Err(_) => Err(self.wrong("not text: GOAL has ASCII letters")),
         }
     }
@@ -108,12 +108,12 @@ impl<R: BufRead> GoalLines<R> {
 }
 
 /// The words of a line: identifiers, numbers, and single signs.
-struct Words<'a> {
+struct TraceTokens<'a> {
     rest: &'a str,
     line: u64,
 }
 
-impl<'a> Words<'a> {
+impl<'a> TraceTokens<'a> {
     fn wrong(&self, what: impl Into<String>) -> GoalError {
         GoalError::new(GoalPlace::Line(self.line), what)
     }
@@ -194,7 +194,7 @@ fn begin(lines: &mut GoalLines<impl BufRead>, rank: u32, ranks: u32) -> Result<(
 
 /// A rank's statements; returns how many are operations.
 fn block<W: Write + Seek>(lines: &mut GoalLines<impl BufRead>, writer: &mut GoalWriter<W>, ranks: u32) -> Result<u64, GoalError> {
-    let mut labels = Labels::default();
+    let mut labels = OperationLabels::default();
     let mut count = 0;
     loop {
         let Some(mut words) = lines.next()? else {
@@ -239,7 +239,7 @@ fn block<W: Write + Seek>(lines: &mut GoalLines<impl BufRead>, writer: &mut Goal
     }
 }
 
-fn operation(kind: &str, words: &mut Words<'_>, ranks: u32) -> Result<GoalOperation, GoalError> {
+fn operation(kind: &str, words: &mut TraceTokens<'_>, ranks: u32) -> Result<GoalOperation, GoalError> {
     let kind = match kind {
         "send" => GoalKind::Send,
         "recv" => GoalKind::Recv,
@@ -271,13 +271,13 @@ fn operation(kind: &str, words: &mut Words<'_>, ranks: u32) -> Result<GoalOperat
 
 /// The labels of a rank. Generators number them, as in `l17`, so those are kept by number.
 #[derive(Default)]
-struct Labels {
+struct OperationLabels {
     prefix: String,
     numbered: Vec<u32>,
     others: BTreeMap<String, u32>,
 }
 
-impl Labels {
+impl OperationLabels {
     /// The number in a label of the usual prefix, if it is not far beyond those before it.
     fn number(&self, label: &str) -> Option<usize> {
         let digits = label.strip_prefix(self.prefix.as_str()).filter(|digits| !digits.starts_with('0') || *digits == "0")?;

@@ -5,17 +5,17 @@ use foregather_machine::{Nanos, Rank};
 use foregather_message::{Mode, Protocol, Receive};
 
 /// A piece: how it is sent, how it is received, how long it is.
-pub(super) type Shape = (Mode, Receive, usize);
+pub(super) type PieceShape = (Mode, Receive, usize);
 
 /// One deed.
 #[derive(Clone, Debug)]
 pub(super) enum Deed {
     /// A message.
-    Message { from: Rank, to: Rank, shapes: Vec<Shape> },
+    Message { from: Rank, to: Rank, shapes: Vec<PieceShape> },
     /// Two messages that cross: both ranks send before they receive.
-    Cross { ranks: [Rank; 2], shapes: Vec<Shape>, times: u32 },
+    Cross { ranks: [Rank; 2], shapes: Vec<PieceShape>, times: u32 },
     /// Several messages are open both ways at a time.
-    Open { ranks: [Rank; 2], shapes: Vec<Shape>, times: u32 },
+    Open { ranks: [Rank; 2], shapes: Vec<PieceShape>, times: u32 },
     /// Messages from memory that the messenger keeps; whole ones if they are short.
     Owned { from: Rank, to: Rank, bytes: usize, times: u32 },
     /// A null message.
@@ -63,7 +63,7 @@ impl Deed {
     }
 }
 
-fn shapes(draw: &mut Draw) -> Vec<Shape> {
+fn shapes(draw: &mut Draw) -> Vec<PieceShape> {
     let mut piece = |_| {
         let mode = draw.pick(&[Mode::Safer, Mode::Later, Mode::Cheaper, Mode::Cheaper]);
         let receive = if draw.one_in(3) { Receive::Express } else { Receive::Cheaper };

@@ -1,5 +1,5 @@
 //! One rank's way through the deeds.
-use super::deed::{Deed, Shape};
+use super::deed::{Deed, PieceShape};
 use super::plan::{Ending, Mishap, Plan, Talker};
 use crate::draw::Draw;
 use crate::subjects::napping::NappingLane;
@@ -155,8 +155,8 @@ async fn act(plan: &Plan, messenger: &Talker<'_>, number: usize, deed: &Deed, di
     }
 }
 
-async fn give(messenger: &Talker<'_>, to: Rank, number: usize, shapes: &[Shape]) -> Done {
-    let fill = |(piece, shape): (usize, &Shape)| contents(number, messenger.rank(), piece, shape.2);
+async fn give(messenger: &Talker<'_>, to: Rank, number: usize, shapes: &[PieceShape]) -> Done {
+    let fill = |(piece, shape): (usize, &PieceShape)| contents(number, messenger.rank(), piece, shape.2);
     let mut pieces: Vec<Vec<u8>> = shapes.iter().enumerate().map(fill).collect();
     let mut message = messenger.begin_packing(to)?;
     for (piece, &(mode, receive, _)) in pieces.iter_mut().zip(shapes) {
@@ -174,8 +174,8 @@ async fn give(messenger: &Talker<'_>, to: Rank, number: usize, shapes: &[Shape])
 }
 
 /// Sends messages and leaves them open until as many have come from the same rank.
-async fn open(messenger: &Talker<'_>, peer: Rank, number: usize, shapes: &[Shape], times: u32) -> Done {
-    let fill = |(piece, shape): (usize, &Shape)| contents(number, messenger.rank(), piece, shape.2);
+async fn open(messenger: &Talker<'_>, peer: Rank, number: usize, shapes: &[PieceShape], times: u32) -> Done {
+    let fill = |(piece, shape): (usize, &PieceShape)| contents(number, messenger.rank(), piece, shape.2);
     let pieces: Vec<Vec<u8>> = shapes.iter().enumerate().map(fill).collect();
     let cells: Vec<Vec<Cell<u8>>> = pieces.iter().map(|piece| piece.iter().copied().map(Cell::new).collect()).collect();
     let mut wrong = None;
@@ -227,7 +227,7 @@ async fn give_owned(messenger: &Talker<'_>, to: Rank, number: usize, bytes: usiz
     Ok(())
 }
 
-async fn take(messenger: &Talker<'_>, from: Rank, number: usize, shapes: &[Shape], disagrees: bool) -> Done {
+async fn take(messenger: &Talker<'_>, from: Rank, number: usize, shapes: &[PieceShape], disagrees: bool) -> Done {
     let mut pieces: Vec<Vec<u8>> = shapes.iter().map(|shape| vec![0; shape.2 + usize::from(disagrees)]).collect();
     let mut message = messenger.begin_unpacking_from(from)?;
     for (piece, &(mode, receive, _)) in pieces.iter_mut().zip(shapes) {

@@ -13,7 +13,7 @@ use foregather_barrier::{ForkJoin, Leader};
 use foregather_machine::{Cause, Clock, Error, Nanos};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::Smp;
-use plan::{Board, Cpu, Plan, given_up, plan};
+use plan::{Board, Plan, SwarmCpu, given_up, plan};
 use std::cell::RefCell;
 
 pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
@@ -42,7 +42,7 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     RunReport { trace: smp.history().1, end: verdict(stuck, ends), drawn }
 }
 
-async fn lead<'s>(plan: &Plan, team: &ForkJoin<Cpu<'s>>, board: &RefCell<Board>, cpu: Cpu<'s>) -> Result<(), String> {
+async fn lead<'s>(plan: &Plan, team: &ForkJoin<SwarmCpu<'s>>, board: &RefCell<Board>, cpu: SwarmCpu<'s>) -> Result<(), String> {
     let mut draw = Draw::for_thread(plan.seed, 0);
     let words = |error: Error| error.to_string();
     cpu.delay(draw.span(us(100))).await;
@@ -69,7 +69,7 @@ async fn lead<'s>(plan: &Plan, team: &ForkJoin<Cpu<'s>>, board: &RefCell<Board>,
     leader.finish().map_err(words)
 }
 
-fn change(plan: &Plan, draw: &mut Draw, leader: &mut Leader<Cpu<'_>>, board: &RefCell<Board>) -> Result<(), Error> {
+fn change(plan: &Plan, draw: &mut Draw, leader: &mut Leader<SwarmCpu<'_>>, board: &RefCell<Board>) -> Result<(), Error> {
     let worker = draw.within(1..=plan.size - 1);
     let away = draw.one_in(2);
     if away {
@@ -82,7 +82,12 @@ fn change(plan: &Plan, draw: &mut Draw, leader: &mut Leader<Cpu<'_>>, board: &Re
 }
 
 /// The leader does the parts that no worker has begun.
-async fn steal_part(draw: &mut Draw, leader: &mut Leader<Cpu<'_>>, board: &RefCell<Board>, region: u32) -> Result<(), String> {
+async fn steal_part(
+    draw: &mut Draw,
+    leader: &mut Leader<SwarmCpu<'_>>,
+    board: &RefCell<Board>,
+    region: u32,
+) -> Result<(), String> {
     let words = |error: Error| error.to_string();
     while !leader.begun_within(draw.span(us(30))).await {
         let Some(rank) = leader.steal_part().map_err(words)? else { break };
@@ -96,7 +101,7 @@ async fn steal_part(draw: &mut Draw, leader: &mut Leader<Cpu<'_>>, board: &RefCe
     Ok(())
 }
 
-async fn join(plan: &Plan, draw: &mut Draw, leader: &mut Leader<Cpu<'_>>) -> Result<(), Error> {
+async fn join(plan: &Plan, draw: &mut Draw, leader: &mut Leader<SwarmCpu<'_>>) -> Result<(), Error> {
     loop {
         if !plan.bounded {
             return leader.join().await;
@@ -110,9 +115,9 @@ async fn join(plan: &Plan, draw: &mut Draw, leader: &mut Leader<Cpu<'_>>) -> Res
 
 async fn work<'s>(
     plan: &Plan,
-    team: &ForkJoin<Cpu<'s>>,
+    team: &ForkJoin<SwarmCpu<'s>>,
     board: &RefCell<Board>,
-    cpu: Cpu<'s>,
+    cpu: SwarmCpu<'s>,
     planted: Option<Plant>,
 ) -> Result<(), String> {
     let (rank, mut draw) = (cpu.number(), Draw::for_thread(plan.seed, cpu.number()));

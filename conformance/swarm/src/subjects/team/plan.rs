@@ -9,7 +9,7 @@ use foregather_sim::smp::{MachineSpec, SmpCpu};
 use foregather_wait::Policy;
 use std::cell::RefCell;
 
-pub(super) type Cpu<'s> = SmpCpu<'s, Heap>;
+pub(super) type SwarmCpu<'s> = SmpCpu<'s, Heap>;
 
 /// The drawn run.
 #[derive(Debug)]

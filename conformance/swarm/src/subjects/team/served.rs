@@ -1,6 +1,6 @@
 //! The team that programs use, without its threads: regions with helpers, and workers that serve until the
 //! leader has finished.
-use super::plan::{Board, Cpu, Plan, given_up};
+use super::plan::{Board, Plan, SwarmCpu, given_up};
 use crate::draw::Draw;
 use crate::worlds::us;
 use foregather_barrier::ForkJoin;
@@ -8,7 +8,12 @@ use foregather_machine::{Clock, Error, Rank};
 use foregather_team::protocol::{HelpPolicy, TeamLeader, TeamWorker};
 use std::cell::{Cell, RefCell};
 
-pub(super) async fn lead<'s>(plan: &Plan, team: &ForkJoin<Cpu<'s>>, board: &RefCell<Board>, cpu: Cpu<'s>) -> Result<(), String> {
+pub(super) async fn lead<'s>(
+    plan: &Plan,
+    team: &ForkJoin<SwarmCpu<'s>>,
+    board: &RefCell<Board>,
+    cpu: SwarmCpu<'s>,
+) -> Result<(), String> {
     let mut draw = Draw::for_thread(plan.seed, 0);
     let words = |error: Error| error.to_string();
     cpu.delay(draw.span(us(100))).await;
@@ -45,7 +50,12 @@ pub(super) async fn lead<'s>(plan: &Plan, team: &ForkJoin<Cpu<'s>>, board: &RefC
     leader.handle.finish().map_err(words)
 }
 
-pub(super) async fn work<'s>(plan: &Plan, team: &ForkJoin<Cpu<'s>>, board: &RefCell<Board>, cpu: Cpu<'s>) -> Result<(), String> {
+pub(super) async fn work<'s>(
+    plan: &Plan,
+    team: &ForkJoin<SwarmCpu<'s>>,
+    board: &RefCell<Board>,
+    cpu: SwarmCpu<'s>,
+) -> Result<(), String> {
     let own = cpu.number();
     let draw = RefCell::new(Draw::for_thread(plan.seed, own));
     let late = draw.borrow_mut().span(us(300));

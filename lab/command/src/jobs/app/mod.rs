@@ -8,7 +8,7 @@ pub mod output;
 pub mod program;
 pub mod ranks;
 
-use crate::cli::App as Options;
+use crate::cli::AppOptions as Options;
 use anyhow::{Context, Result, anyhow, bail};
 use foregather_bench::Cell;
 use foregather_dsm::views::Backend;
@@ -16,7 +16,7 @@ use foregather_host::interrupt;
 use foregather_launch::{Job, Launcher, detect};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::cells::{CellProgram, Within};
-use foregather_measure::matrix::{Matrix, Order, Surroundings};
+use foregather_measure::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
 use foregather_results::failure::Failure;
 use foregather_results::{Measurement, misspelt_policy};
 use foregather_wait::Policy;
@@ -97,9 +97,9 @@ fn check(options: &Options) -> Result<()> {
 /// Starts all runs, one after the other. After an interrupt there are fewer.
 fn start(options: &Options, quiet: bool) -> Result<AppReport> {
     let ranks = if options.ranks.is_empty() { vec![RANKS] } else { options.ranks.clone() };
-    let matrix = Matrix::new(options.name.name(), ranks.len(), options.repeat, Order::Alternating, quiet);
+    let matrix = CellLoop::new(options.name.name(), ranks.len(), options.repeat, TurnOrder::Alternating, quiet);
     let name = |ranks: &u32| format!("{ranks} ranks");
-    let runs = matrix.all_or_none().row(Surroundings::default(), &ranks, name, |&ranks, _| one(options, ranks))?;
+    let runs = matrix.all_or_none().row(BackgroundOfRow::default(), &ranks, name, |&ranks, _| one(options, ranks))?;
     let answers: Vec<RankResults> = runs.into_iter().flat_map(|runs| runs.results).collect();
     if answers.is_empty() { Err(Failure::Interrupted.into()) } else { Ok(output::found(options, answers)) }
 }

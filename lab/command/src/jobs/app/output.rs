@@ -1,8 +1,8 @@
 //! The results of a program's runs, as measurements and as tables.
 use super::AppReport;
-use super::ranks::{RankResults, Traffic};
-use crate::cli::App as Options;
-use foregather_bench::apps::RunResult;
+use super::ranks::{ManagerCounts, RankResults};
+use crate::cli::AppOptions as Options;
+use foregather_bench::apps::ThreadResult;
 use foregather_dsm::node::WaitKind;
 use foregather_results::Measurement;
 use foregather_results::apps::{self, PARTS};
@@ -67,7 +67,7 @@ fn of_runs(options: &Options, same: &[&RankResults]) -> Vec<Measurement> {
     let (app, ranks) = (options.name.name(), same[0].ranks);
     let series = series(options, same[0]);
     let labelled = |m: Measurement| m.label("class", options.class.clone()).label("backend", same[0].backend.clone());
-    let mine = |rank: Option<u32>| -> Vec<Vec<&RunResult<()>>> {
+    let mine = |rank: Option<u32>| -> Vec<Vec<&ThreadResult<()>>> {
         let of = |at: usize| rank.is_none_or(|rank| at as u32 / options.threads == rank);
         let one = |answer: &&RankResults| -> Vec<usize> { (0..answer.threads.len()).filter(|&at| of(at)).collect() };
         same.iter().map(|answer| one(answer).into_iter().map(|at| &answer.threads[at]).collect()).collect()
@@ -77,7 +77,7 @@ fn of_runs(options: &Options, same: &[&RankResults]) -> Vec<Measurement> {
     run = counted(run, &all);
     let mean = |of: &dyn Fn(&RankResults) -> f64| same.iter().map(|answer| of(answer)).sum::<f64>() / same.len() as f64;
     let cold = |answer: &RankResults| answer.threads.iter().map(|played| played.cold_ns).max().unwrap_or_default() as f64 * MS;
-    let traffic = |name: &str, of: fn(&Traffic) -> u64, m: Measurement| m.figure(name, mean(&|a| of(&a.traffic) as f64));
+    let traffic = |name: &str, of: fn(&ManagerCounts) -> u64, m: Measurement| m.figure(name, mean(&|a| of(&a.traffic) as f64));
     run = run
         .label("fabric", same[0].fabric.clone())
         .label("threads", options.threads.to_string())
@@ -95,7 +95,7 @@ fn of_runs(options: &Options, same: &[&RankResults]) -> Vec<Measurement> {
 }
 
 /// A figure, and what of the traffic it is.
-type TrafficFigure = (&'static str, fn(&Traffic) -> u64);
+type TrafficFigure = (&'static str, fn(&ManagerCounts) -> u64);
 
 /// What managers saw, as figures.
 const TRAFFIC: [TrafficFigure; 6] = [
@@ -108,14 +108,14 @@ const TRAFFIC: [TrafficFigure; 6] = [
 ];
 
 /// The slowest thread of each repetition.
-fn spans_ms(runs: &[Vec<&RunResult<()>>]) -> Vec<f64> {
-    let slowest = |run: &Vec<&RunResult<()>>| run.iter().map(|played| played.span_ns).max().unwrap_or_default() as f64 * MS;
+fn spans_ms(runs: &[Vec<&ThreadResult<()>>]) -> Vec<f64> {
+    let slowest = |run: &Vec<&ThreadResult<()>>| run.iter().map(|played| played.span_ns).max().unwrap_or_default() as f64 * MS;
     runs.iter().map(slowest).collect()
 }
 
 /// What a thread's time went into, by the mean of all.
-fn parts_ms(runs: &[Vec<&RunResult<()>>]) -> [f64; PARTS.len()] {
-    let threads: Vec<&RunResult<()>> = runs.iter().flatten().copied().collect();
+fn parts_ms(runs: &[Vec<&ThreadResult<()>>]) -> [f64; PARTS.len()] {
+    let threads: Vec<&ThreadResult<()>> = runs.iter().flatten().copied().collect();
     let mut parts = [0.0; PARTS.len()];
     for played in &threads {
         let waits = KINDS.map(|kind| played.stats.span(kind).0);
@@ -128,7 +128,7 @@ fn parts_ms(runs: &[Vec<&RunResult<()>>]) -> [f64; PARTS.len()] {
 }
 
 /// How often its threads waited for what, all together, by the mean of the repetitions.
-fn counted(m: Measurement, runs: &[Vec<&RunResult<()>>]) -> Measurement {
+fn counted(m: Measurement, runs: &[Vec<&ThreadResult<()>>]) -> Measurement {
     let count = |kind| runs.iter().flatten().map(|played| played.stats.count(kind)).sum::<u64>() as f64 / runs.len() as f64;
     COUNTS.iter().zip(KINDS).fold(m, |m, (name, kind)| m.figure(name, count(kind)))
 }

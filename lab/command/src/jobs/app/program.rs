@@ -1,5 +1,5 @@
 //! Which program with which input: the classes of the five, and the variants that show the paper's points.
-use crate::cli::{App as Options, AppName};
+use crate::cli::{AppName, AppOptions as Options};
 use anyhow::{Result, anyhow, bail};
 use foregather_bench::apps::is::Is;
 use foregather_bench::apps::lu::Lu;

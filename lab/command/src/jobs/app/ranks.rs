@@ -1,8 +1,8 @@
 //! What a rank does: it runs the program, and rank 0 proves what came of it and looks through the journals.
 use super::program;
-use crate::cli::{App as Options, Explain};
+use crate::cli::{AppOptions as Options, Explain};
 use anyhow::{Result, anyhow};
-use foregather_bench::apps::{AppResult, RunResult};
+use foregather_bench::apps::{AppResult, ThreadResult};
 use foregather_bench::programs::{Program, Proof};
 use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
 use foregather_dsm::memory::{Settings, lanes};
@@ -30,9 +30,9 @@ pub struct RankResults {
     /// What was proved, or what is wrong.
     pub proof: Result<String, String>,
     /// What each thread's time went into, by their numbers.
-    pub threads: Vec<RunResult<()>>,
+    pub threads: Vec<ThreadResult<()>>,
     /// What managers saw.
-    pub traffic: Traffic,
+    pub traffic: ManagerCounts,
     /// Processor time of all ranks together, servers and what is cold included.
     pub cpu_ns: u64,
     /// How long the whole run took at rank 0, with what is cold.
@@ -43,7 +43,7 @@ pub struct RankResults {
 
 /// How often managers did what, all minipages together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traffic {
+pub struct ManagerCounts {
     /// Copies given to read.
     pub reads: u64,
     /// Copies given to write, upgrades included.
@@ -58,7 +58,7 @@ pub struct Traffic {
     pub competing: u64,
 }
 
-impl Traffic {
+impl ManagerCounts {
     fn of(outcome: &AppResult<()>) -> Self {
         outcome.traffic.iter().fold(Self::default(), |sum, (_, counts)| Self {
             reads: sum.reads + u64::from(counts.reads),
@@ -166,7 +166,7 @@ fn answer((mut outcome, prove): (AppResult<()>, Proof<'_>), options: &Options, s
     outcome.threads.iter_mut().for_each(|played| played.journal = None);
     let backend = options.backend.as_deref().and_then(Backend::by_name).unwrap_or_else(|| Backend::chosen().0);
     let Spending { ranks, fabric, cpu, wall } = spending;
-    let traffic = Traffic::of(&outcome);
+    let traffic = ManagerCounts::of(&outcome);
     let (cpu_ns, wall_ns, backend) = (cpu.0, wall.0, backend.name().to_owned());
     Ok(RankResults { ranks, fabric, backend, proof, threads: outcome.threads, traffic, cpu_ns, wall_ns, explained })
 }

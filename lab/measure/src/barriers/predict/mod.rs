@@ -19,12 +19,12 @@ use foregather_results::Measurement;
 use foregather_results::geomean_and_worst;
 use foregather_results::ids::{CANDIDATE, PREDICTION_LIMIT};
 use foregather_results::number::digits;
-use foregather_results::progress::Progress;
+use foregather_results::progress::ProgressMeter;
 use foregather_results::row::Row;
 use foregather_results::table::Shows::{By, Figure, Label};
 use foregather_results::table::{Heading, ResultTable};
 use modes::Modes;
-use team::Team;
+use team::PredictedTeam;
 
 /// Every prediction's id begins with it.
 pub const ID: &str = "prediction/";
@@ -77,7 +77,7 @@ impl<'a> PredictionPlan<'a> {
             ));
         }
         let waiters: Vec<&Waiter> = self.waiters.iter().filter(|waiter| self.simulates(waiter)).collect();
-        let mut progress = Progress::new("predict", rows.len() * waiters.len(), quiet);
+        let mut progress = ProgressMeter::new("predict", rows.len() * waiters.len(), quiet);
         let mut found = Vec::new();
         for (row, waiter) in rows.iter().flat_map(|row| waiters.iter().map(move |waiter| (row, waiter))) {
             progress.step(&format!("{}: {}", row.name(), waiter.name));
@@ -99,7 +99,8 @@ impl<'a> PredictionPlan<'a> {
 
     fn simulate(&self, row: &Row, waiter: &Waiter, likeness: &Calibration) -> Result<Vec<f64>> {
         let (kind, policy) = parse(&waiter.spec, self.costs).map_err(anyhow::Error::msg)?;
-        Team::meeting(row, kind, policy, (affinity::allowed().len() as u32, self.span)).simulate(likeness, u64::from(STARTS))
+        PredictedTeam::meeting(row, kind, policy, (affinity::allowed().len() as u32, self.span))
+            .simulate(likeness, u64::from(STARTS))
     }
 }
 
@@ -239,10 +240,10 @@ mod tests {
 
     use super::*;
     use crate::barriers::{rows::rows, waiters::own};
-    use crate::options::Barriers;
+    use crate::options::BarriersOptions;
 
     fn compare(times_us: &[f64], rates: &[f64]) -> Measurement {
-        let row = rows(&Barriers::default()).0.into_iter().find(|row| row.name() == "2t + 1 hog, 1 us").unwrap();
+        let row = rows(&BarriersOptions::default()).0.into_iter().find(|row| row.name() == "2t + 1 hog, 1 us").unwrap();
         let waiter = own(CANDIDATE, &Costs::TYPICAL).unwrap();
         let modes = Modes::of(times_us).unwrap();
         let cell = Measurement::from_values("a", "", "", rates.to_vec()).label("row", row.name()).label("waiter", CANDIDATE);

@@ -14,7 +14,7 @@ use foregather_wait::Policy;
 const QUOTA_SPAN: Nanos = Nanos::from_ms(200);
 
 /// A team in a row.
-pub(crate) struct Team<'a> {
+pub(crate) struct PredictedTeam<'a> {
     pub(crate) row: &'a Row,
     /// What it does and how it waits. Where its members are, and its group, come from the row.
     pub(crate) job: Job,
@@ -24,7 +24,7 @@ pub(crate) struct Team<'a> {
     pub(crate) span: Nanos,
 }
 
-impl<'a> Team<'a> {
+impl<'a> PredictedTeam<'a> {
     /// One that computes as the cells of the matrix do, and meets at a barrier.
     pub(super) fn meeting(row: &'a Row, kind: Algorithm, policy: Policy, (cpus, span): (u32, Nanos)) -> Self {
         let job = Job { kind, ..Job::meeting("team", row.threads, u64::MAX, compute(row), policy) };
@@ -105,14 +105,14 @@ mod tests {
     use super::super::super::rows::rows;
     use super::*;
     use crate::calibration::tests::LIKENESS;
-    use crate::options::Barriers;
+    use crate::options::BarriersOptions;
 
     fn row(name: &str) -> Row {
-        rows(&Barriers::default()).0.into_iter().find(|row| row.name() == name).unwrap()
+        rows(&BarriersOptions::default()).0.into_iter().find(|row| row.name() == name).unwrap()
     }
 
-    fn team(row: &Row, policy: Policy) -> Team<'_> {
-        Team::meeting(row, Algorithm::Central, policy, (2, Nanos::from_ms(1)))
+    fn team(row: &Row, policy: Policy) -> PredictedTeam<'_> {
+        PredictedTeam::meeting(row, Algorithm::Central, policy, (2, Nanos::from_ms(1)))
     }
 
     fn compute(grain_us: u32, shape: WorkDistribution) -> Distribution {

@@ -9,7 +9,7 @@ pub(crate) mod regrets;
 pub(crate) mod simulated;
 pub(crate) mod teams;
 
-use foregather_results::{Level, Measurement, Noise, Outcome, Provenance, Results, SCHEMA, Value, Verdict};
+use foregather_results::{ClaimOutcome, Measurement, Noise, Provenance, Results, SCHEMA, TrustLevel, Value, Verdict};
 
 /// Numbers from 0 to 1, the same in every run.
 struct Dice(u64);
@@ -44,7 +44,7 @@ pub(crate) fn empty(experiment: &str) -> Results {
         interrupted: false,
         provenance: provenance(),
         noise: Noise {
-            verdict: Level::Noisy,
+            verdict: TrustLevel::Noisy,
             steal_percent: Some(1.6),
             foreign_percent: Some(3.1),
             involuntary_switches_per_s: 214.0,
@@ -277,7 +277,7 @@ pub(crate) fn reproduction() -> Results {
             Some(Value::Text("spin first".to_owned())),
             Some(Value::Text("spin first".to_owned())),
             "",
-            Outcome::Holds,
+            ClaimOutcome::Holds,
             "spin has the least average, 508 cycles; two-phase follows with 609",
         ),
         verdict(
@@ -286,7 +286,7 @@ pub(crate) fn reproduction() -> Results {
             number(25.0),
             number(190.2),
             "x",
-            Outcome::Differs,
+            ClaimOutcome::Differs,
             "a wake-up crosses the hypervisor today: the interrupt is a VM exit, which the paper's machine did not have",
         ),
         verdict(
@@ -295,7 +295,7 @@ pub(crate) fn reproduction() -> Results {
             None,
             number(0.43),
             "of the victim's speed alone",
-            Outcome::NotComparable,
+            ClaimOutcome::NotComparable,
             "the paper gives no number",
         ),
         verdict(
@@ -304,7 +304,7 @@ pub(crate) fn reproduction() -> Results {
             number(75.0),
             number(75.0),
             "us",
-            Outcome::Fitted,
+            ClaimOutcome::Fitted,
             "our model was fitted to it",
         ),
     ];

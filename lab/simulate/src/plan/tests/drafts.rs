@@ -1,5 +1,5 @@
 //! Plans that are made of a few answers are plans like any other.
-use super::super::{Ask, Plan, PlanDraft};
+use super::super::{Plan, PlanDraft, ReadOptions};
 use crate::Study;
 
 /// A draft with these answers, as a command line gives them.
@@ -10,7 +10,7 @@ fn draft(answers: &[(&'static str, &str)]) -> PlanDraft {
 }
 
 fn plan(answers: &[(&'static str, &str)]) -> Result<Plan, String> {
-    Plan::of_draft(&draft(answers), &Ask::default()).map_err(|error| format!("{error:#}"))
+    Plan::of_draft(&draft(answers), &ReadOptions::default()).map_err(|error| format!("{error:#}"))
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn what_is_written_is_read_as_what_was_asked_for() {
     let answers =
         [("threads", "4,6"), ("cpus", "2"), ("compute", "20us,1ms"), ("hogs", "0,1"), ("quota", "0.5,1.5"), ("seeds", "2")];
     let asked = plan(&answers).unwrap();
-    let written = Plan::parse("own.toml", &draft(&answers).text().unwrap(), &Ask::default()).unwrap();
+    let written = Plan::parse("own.toml", &draft(&answers).text().unwrap(), &ReadOptions::default()).unwrap();
     assert_eq!((asked.points(), asked.title()), (2 * 2 * 2 * 2 * 5, written.title()));
     for point in 0..asked.points() {
         assert_eq!((asked.labels(point), asked.seeds(point).unwrap()), (written.labels(point), vec![1, 2]));

@@ -1,7 +1,7 @@
 //! Plans about networks: what they say, and what they must not.
 use super::{Plan, parse, refused};
 use crate::network::{self, Interconnect, Shift};
-use crate::plan::Ask;
+use crate::plan::ReadOptions;
 use foregather_barrier::{Algorithm, SignalCost};
 use foregather_machine::{LogGp, LogGpVariant, Nanos};
 use foregather_message::Protocol;
@@ -249,6 +249,6 @@ fn a_plan_is_about_processors_or_about_nodes() {
     refused("[network]\nprofile = \"ipsc860\"\nnodes = 8", "needs `trial`");
     refused(&format!("{NET}[sweep]\nload = [1, 2]"), "`load` is of processors");
     let set = vec![("network.nodes".to_owned(), "6".to_owned())];
-    let error = Plan::parse("x.toml", NET, &Ask { set, ..Ask::default() }).err().unwrap().to_string();
+    let error = Plan::parse("x.toml", NET, &ReadOptions { set, ..ReadOptions::default() }).err().unwrap().to_string();
     assert!(error.starts_with("x.toml:5: butterfly cannot synchronise 6"), "{error}");
 }

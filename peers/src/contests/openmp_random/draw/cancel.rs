@@ -1,7 +1,7 @@
 //! Cancelled constructs. One thread, task or iteration cancels, once. The work that the others still do is
 //! open and goes to `junk`. The program counts whether the canceller continued, as it does if cancellation is
 //! off or its condition does not hold, and that later constructs are executed completely.
-use super::super::tree::{Associated, Block, Clause, Directive, Exclusion, Expr, LValue, Op, Stmt};
+use super::super::tree::{Associated, BinaryOperator, Block, Clause, Directive, Exclusion, Expr, LValue, Stmt};
 use super::loops::nap;
 use super::{Choices, Drawer, StmtContext};
 
@@ -15,19 +15,19 @@ pub(super) const KINDS: &Choices = &[
 ];
 
 /// How a construct is cancelled, and where others look whether it is.
-struct Construct {
+struct CancelForm {
     cancel: &'static str,
     point: &'static str,
 }
 
-const FOR: Construct = Construct { cancel: "cancel for", point: "cancellation point for" };
-const SECTIONS: Construct = Construct { cancel: "cancel sections", point: "cancellation point sections" };
-const PARALLEL: Construct = Construct { cancel: "cancel parallel", point: "cancellation point parallel" };
-const TASKGROUP: Construct = Construct { cancel: "cancel taskgroup", point: "cancellation point taskgroup" };
+const FOR: CancelForm = CancelForm { cancel: "cancel for", point: "cancellation point for" };
+const SECTIONS: CancelForm = CancelForm { cancel: "cancel sections", point: "cancellation point sections" };
+const PARALLEL: CancelForm = CancelForm { cancel: "cancel parallel", point: "cancellation point parallel" };
+const TASKGROUP: CancelForm = CancelForm { cancel: "cancel taskgroup", point: "cancellation point taskgroup" };
 
 impl Drawer {
     /// Cancels the construct, and counts whether the canceller continues.
-    fn cancel(&mut self, construct: &Construct) -> Block {
+    fn cancel(&mut self, construct: &CancelForm) -> Block {
         let mut clauses = Vec::new();
         if self.one_in(4) {
             clauses.push(Clause::loose("if", "", vec![Expr::Int(self.below(2))]));
@@ -37,7 +37,7 @@ impl Drawer {
     }
 
     /// The work of threads and tasks that may be cancelled.
-    fn may_be_cancelled(&mut self, construct: &Construct) -> Block {
+    fn may_be_cancelled(&mut self, construct: &CancelForm) -> Block {
         let add = Stmt::Add(LValue::at("junk", Expr::Int(0)), Expr::Int(1), Exclusion::Atomic);
         let mut block = vec![add.clone()];
         if self.one_in(3) {
@@ -55,7 +55,7 @@ impl Drawer {
         let clauses = region.iter().cloned().chain(self.schedule(scope, true).0).collect();
         let count = 1 + self.below(30);
         let each = self.counter(count, true);
-        let one = each.position().op(Op::Eq, Expr::Int(self.below(count)));
+        let one = each.position().op(BinaryOperator::Eq, Expr::Int(self.below(count)));
         let mut block = self.may_be_cancelled(&FOR);
         block.insert(0, Stmt::If(one, self.cancel(&FOR)));
         let cancelled = Stmt::Directive(Directive { name, clauses, body: Associated::Loops(vec![each], block) });
@@ -92,7 +92,7 @@ impl Drawer {
         let mut block = vec![barrier(); self.below(2) as usize];
         // The first member is always there.
         let who = if scope.blind { 0 } else { self.below(3) };
-        let one = Expr::call("omp_get_thread_num").op(Op::Eq, Expr::Int(who));
+        let one = Expr::call("omp_get_thread_num").op(BinaryOperator::Eq, Expr::Int(who));
         block.push(Stmt::If(one, self.cancel(&PARALLEL)));
         block.extend(self.may_be_cancelled(&PARALLEL));
         if self.one_in(2) {

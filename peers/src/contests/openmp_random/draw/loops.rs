@@ -1,6 +1,6 @@
 //! Loops that are divided: by schedules, in order, with dependences between iterations.
 use super::super::tree::{
-    Associated, Clause, Directive, Exclusion, Expr, IndexType, Kind, LValue, LocalVariable, Loop, Op, Stmt,
+    Associated, BinaryOperator, Clause, Directive, Exclusion, Expr, IndexType, Kind, LValue, LocalVariable, Loop, Stmt,
 };
 use super::{Choices, Drawer, StmtContext};
 
@@ -99,7 +99,7 @@ impl Drawer {
         let exclusive = scope.once && !(nowait && scope.again) && (scope.each() == 1 || name.starts_with("for"));
         let mut block = Vec::new();
         if let Some(from) = self.own_cells(total) {
-            let at = position(&loops).op(Op::Add, Expr::Int(from));
+            let at = position(&loops).op(BinaryOperator::Add, Expr::Int(from));
             let guard = if exclusive { Exclusion::Plain } else { Exclusion::Atomic };
             block.push(Stmt::Add(LValue::at("cells", at), self.value(&inner), guard));
         }
@@ -148,7 +148,10 @@ impl Drawer {
         let (hash, mut locals) = self.chained(name);
         let mut block = if self.one_in(3) { vec![self.add(&inner)] } else { Vec::new() };
         if self.one_in(4) {
-            block.push(Stmt::If(each.value().op(Op::Rem, Expr::Int(7)).op(Op::Eq, Expr::Int(3)), vec![nap(30)]));
+            block.push(Stmt::If(
+                each.value().op(BinaryOperator::Rem, Expr::Int(7)).op(BinaryOperator::Eq, Expr::Int(3)),
+                vec![nap(30)],
+            ));
         }
         let set = chain(&LValue::name(hash), self.value(&inner));
         block.push(Directive::of("ordered", Vec::new(), vec![set]));
@@ -196,18 +199,20 @@ impl Drawer {
             (self.local('g', kind, 0), Vec::new())
         };
         let at = |up: i64, left: i64| {
-            let row = loops[0].position().op(Op::Add, Expr::Int(1 - up));
-            let column = loops.get(1).map(|each| each.position().op(Op::Add, Expr::Int(1 - left)));
+            let row = loops[0].position().op(BinaryOperator::Add, Expr::Int(1 - up));
+            let column = loops.get(1).map(|each| each.position().op(BinaryOperator::Add, Expr::Int(1 - left)));
             LValue::at(
                 grid.clone(),
-                column.map_or(row.clone(), |column| row.op(Op::Mul, Expr::Int(width + 1)).op(Op::Add, column)),
+                column.map_or(row.clone(), |column| {
+                    row.op(BinaryOperator::Mul, Expr::Int(width + 1)).op(BinaryOperator::Add, column)
+                }),
             )
         };
-        let mut value = Expr::Of(at(1, 0)).op(Op::Mul, Expr::Int(3)).op(Op::Add, self.value(&inner));
+        let mut value = Expr::Of(at(1, 0)).op(BinaryOperator::Mul, Expr::Int(3)).op(BinaryOperator::Add, self.value(&inner));
         if loops.len() == 2 {
-            value = value.op(Op::Add, Expr::Of(at(0, 1)).op(Op::Mul, Expr::Int(5)));
+            value = value.op(BinaryOperator::Add, Expr::Of(at(0, 1)).op(BinaryOperator::Mul, Expr::Int(5)));
         }
-        let set = Stmt::Set(at(0, 0), value.op(Op::Rem, Expr::Int(MODULUS)));
+        let set = Stmt::Set(at(0, 0), value.op(BinaryOperator::Rem, Expr::Int(MODULUS)));
         let mut block = vec![Stmt::Together(vec![
             Directive::alone("ordered", sinks),
             set,
@@ -241,11 +246,14 @@ impl Drawer {
         }
         let each = self.counter(count, true);
         let mut work = vec![Stmt::Set(
-            LValue::at("cells", each.position().op(Op::Add, Expr::Int(from))),
-            Expr::call("omp_get_thread_num").op(Op::Add, Expr::Int(1)),
+            LValue::at("cells", each.position().op(BinaryOperator::Add, Expr::Int(from))),
+            Expr::call("omp_get_thread_num").op(BinaryOperator::Add, Expr::Int(1)),
         )];
         if self.one_in(2) {
-            work.push(Stmt::If(each.position().op(Op::Rem, Expr::Int(chunk)).op(Op::Eq, Expr::Int(0)), vec![nap(20)]));
+            work.push(Stmt::If(
+                each.position().op(BinaryOperator::Rem, Expr::Int(chunk)).op(BinaryOperator::Eq, Expr::Int(0)),
+                vec![nap(20)],
+            ));
         }
         block.push(Stmt::Directive(Directive { name: "parallel for", clauses, body: Associated::Loops(vec![each], work) }));
         let count_wrong = if kind == "guided" { "short_runs" } else { "torn" };
@@ -259,8 +267,8 @@ impl Drawer {
 
 /// `place` becomes another number that depends on what it was.
 pub(super) fn chain(place: &LValue, value: Expr) -> Stmt {
-    let next = Expr::Of(place.clone()).op(Op::Mul, Expr::Int(31)).op(Op::Add, value);
-    Stmt::Set(place.clone(), next.op(Op::Rem, Expr::Int(MODULUS)))
+    let next = Expr::Of(place.clone()).op(BinaryOperator::Mul, Expr::Int(31)).op(BinaryOperator::Add, value);
+    Stmt::Set(place.clone(), next.op(BinaryOperator::Rem, Expr::Int(MODULUS)))
 }
 
 pub(super) fn nap(us: i64) -> Stmt {
@@ -271,7 +279,7 @@ pub(super) fn nap(us: i64) -> Stmt {
 fn position(loops: &[Loop]) -> Expr {
     loops.iter().fold(Expr::Int(0), |at, each| match at {
         Expr::Int(0) => each.position(),
-        _ => at.op(Op::Mul, Expr::Int(each.count)).op(Op::Add, each.position()),
+        _ => at.op(BinaryOperator::Mul, Expr::Int(each.count)).op(BinaryOperator::Add, each.position()),
     })
 }
 
@@ -280,11 +288,11 @@ impl Loop {
     pub(super) fn position(&self) -> Expr {
         let mut at = Expr::name(self.name.clone());
         if self.kind == IndexType::Unsigned {
-            at = at.op(Op::Sub, Expr::name("TOP"));
+            at = at.op(BinaryOperator::Sub, Expr::name("TOP"));
         }
         let first = Expr::Int(self.first);
-        let distance = if self.step > 0 { at.op(Op::Sub, first) } else { first.op(Op::Sub, at) };
-        distance.op(Op::Div, Expr::Int(self.step.abs()))
+        let distance = if self.step > 0 { at.op(BinaryOperator::Sub, first) } else { first.op(BinaryOperator::Sub, at) };
+        distance.op(BinaryOperator::Div, Expr::Int(self.step.abs()))
     }
 
     /// A small number that tells iterations apart.
@@ -294,7 +302,7 @@ impl Loop {
 
     /// The number of the iteration before, as `depend(sink)` takes it.
     fn before(&self) -> Expr {
-        let op = if self.step > 0 { Op::Sub } else { Op::Add };
+        let op = if self.step > 0 { BinaryOperator::Sub } else { BinaryOperator::Add };
         Expr::name(self.name.clone()).op(op, Expr::Int(self.step.abs()))
     }
 }

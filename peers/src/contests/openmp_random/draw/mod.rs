@@ -17,7 +17,7 @@ mod process;
 mod regions;
 mod tasks;
 
-use super::tree::{Block, CallKind, Exclusion, Expr, Kind, LValue, Language, LocalVariable, Op, Stmt, TestProgram};
+use super::tree::{BinaryOperator, Block, CallKind, Exclusion, Expr, Kind, LValue, Language, LocalVariable, Stmt, TestProgram};
 use foregather_machine::SplitMix;
 
 /// Bodies of one program.
@@ -256,8 +256,8 @@ impl Drawer {
             match kind {
                 Kind::Array(size) => {
                     let each = self.counter(*size, false);
-                    let weight = each.position().op(Op::Add, Expr::Int(1));
-                    let value = Expr::Of(LValue::at(name.clone(), each.position())).op(Op::Mul, weight);
+                    let weight = each.position().op(BinaryOperator::Add, Expr::Int(1));
+                    let value = Expr::Of(LValue::at(name.clone(), each.position())).op(BinaryOperator::Mul, weight);
                     block.push(Stmt::For(each, vec![Stmt::Add(sum, value, Exclusion::Atomic)]));
                 }
                 Kind::Whole => block.push(Stmt::Add(sum, Expr::name(name.clone()), Exclusion::Atomic)),
@@ -282,7 +282,7 @@ impl Drawer {
         let mut value = Expr::Int(1 + self.below(9));
         for _ in 0..self.below(3).min(scope.values.len() as i64) {
             let factor = Expr::Int(1 + self.below(7));
-            value = value.op(Op::Add, self.pick(&scope.values).op(Op::Mul, factor));
+            value = value.op(BinaryOperator::Add, self.pick(&scope.values).op(BinaryOperator::Mul, factor));
         }
         value
     }
@@ -313,7 +313,7 @@ impl Drawer {
     /// Where it is open how many members there are, only one of them runs the statement.
     fn by_one_if_blind(&mut self, scope: &StmtContext, stmt: Stmt) -> Stmt {
         if scope.team && scope.level > 0 && scope.blind {
-            return Stmt::If(Expr::call("omp_get_thread_num").op(Op::Eq, Expr::Int(0)), vec![stmt]);
+            return Stmt::If(Expr::call("omp_get_thread_num").op(BinaryOperator::Eq, Expr::Int(0)), vec![stmt]);
         }
         stmt
     }

@@ -1,6 +1,6 @@
 //! What a body relies on, and bodies with more than one thread of the host or more than one process, and with
 //! ends of processes.
-use super::super::tree::{Block, CallKind, Clause, Directive, Exclusion, Expr, LValue, Language, Op, Stmt};
+use super::super::tree::{BinaryOperator, Block, CallKind, Clause, Directive, Exclusion, Expr, LValue, Language, Stmt};
 use super::{Choices, Drawer, StmtContext, regions};
 
 /// Of the serial part of a body only.
@@ -104,7 +104,7 @@ impl Drawer {
         let queries = if scope.blind || self.one_in(2) { QUERIES } else { SIZES };
         let (name, arguments) = self.pick(queries);
         let arguments = if arguments.is_empty() { vec![] } else { vec![Expr::Int(self.pick(arguments))] };
-        let value = Expr::Call(name, arguments).op(Op::Mul, Expr::Int(1 + self.below(5)));
+        let value = Expr::Call(name, arguments).op(BinaryOperator::Mul, Expr::Int(1 + self.below(5)));
         let add = Stmt::Add(LValue::at("sums", Expr::Int(self.below(4))), value, Exclusion::Atomic);
         self.by_one_if_blind(scope, add)
     }
@@ -212,7 +212,7 @@ impl Drawer {
     fn by_one_member(&mut self, draw: impl FnOnce(&mut Self) -> Stmt) -> Stmt {
         // Where the environment leaves the team's size open, only the first member is sure to exist.
         let number = if self.blind { 0 } else { self.below(2) };
-        let who = Expr::call("omp_get_thread_num").op(Op::Eq, Expr::Int(number));
+        let who = Expr::call("omp_get_thread_num").op(BinaryOperator::Eq, Expr::Int(number));
         let stmt = Stmt::If(who, vec![draw(self)]);
         let size = vec![Clause::of("num_threads", "", vec![Expr::Int(2 + self.below(3))])];
         Directive::of("parallel", size, vec![stmt, Directive::alone("barrier", Vec::new())])

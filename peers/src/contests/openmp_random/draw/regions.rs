@@ -1,5 +1,5 @@
 //! Draws parallel regions, and the constructs of a team except loops and tasks.
-use super::super::tree::{Associated, Clause, Directive, Exclusion, Expr, Kind, LValue, LocalVariable, Op, Stmt};
+use super::super::tree::{Associated, BinaryOperator, Clause, Directive, Exclusion, Expr, Kind, LValue, LocalVariable, Stmt};
 use super::{Choices, Drawer, MOST_THREADS, StmtContext};
 
 /// The constructs of this file: how likely, where, and how.
@@ -72,7 +72,7 @@ impl Drawer {
             let when = if scope.settled().is_empty() || self.one_in(2) {
                 Expr::Int(self.below(2))
             } else {
-                self.pick(&scope.settled()).op(Op::Rem, Expr::Int(2)).op(Op::Eq, Expr::Int(0))
+                self.pick(&scope.settled()).op(BinaryOperator::Rem, Expr::Int(2)).op(BinaryOperator::Eq, Expr::Int(0))
             };
             clauses.push(Clause::loose("if", "", vec![when]));
         }
@@ -137,7 +137,7 @@ impl Drawer {
         let update = if function.is_empty() {
             Stmt::Add(own, value, Exclusion::Plain)
         } else {
-            let value = value.op(Op::Add, Expr::Int(0));
+            let value = value.op(BinaryOperator::Add, Expr::Int(0));
             Stmt::Set(own.clone(), Expr::Call(function, vec![Expr::Of(own), value]))
         };
         let clause = Clause::of("reduction", format!("{operator}:"), vec![Expr::name(name.clone())]);
@@ -216,10 +216,12 @@ impl Drawer {
         }
         let size = vec![Expr::Int(1 + self.below(MOST_THREADS))];
         let clauses = || vec![Clause::of("num_threads", "", size.clone())];
-        let value = Expr::call("omp_get_thread_num").op(Op::Mul, Expr::Int(7)).op(Op::Add, Expr::Int(self.below(100)));
+        let value = Expr::call("omp_get_thread_num")
+            .op(BinaryOperator::Mul, Expr::Int(7))
+            .op(BinaryOperator::Add, Expr::Int(self.below(100)));
         let set = Stmt::Set(LValue::name("kept"), value.clone());
         let check = Stmt::If(
-            Expr::name("kept").op(Op::Ne, value),
+            Expr::name("kept").op(BinaryOperator::Ne, value),
             vec![Stmt::Add(LValue::at("sums", Expr::Int(3)), Expr::Int(1_000), Exclusion::Atomic)],
         );
         Stmt::Together(vec![Directive::of("parallel", clauses(), vec![set]), Directive::of("parallel", clauses(), vec![check])])
@@ -255,7 +257,7 @@ impl Drawer {
         }
         let mut block = vec![reduced.update];
         if let Some(from) = self.own_cells(count) {
-            let at = each.position().op(Op::Add, Expr::Int(from));
+            let at = each.position().op(BinaryOperator::Add, Expr::Int(from));
             block.push(Stmt::Add(LValue::at("cells", at), self.value(&inner), Exclusion::Plain));
         }
         let stmt = Stmt::Directive(Directive { name, clauses, body: Associated::Loops(vec![each], block) });

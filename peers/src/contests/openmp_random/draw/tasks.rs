@@ -1,5 +1,7 @@
 //! Tasks: in groups, in loops, with reductions, with dependences, and detached.
-use super::super::tree::{Associated, Block, Clause, Directive, Exclusion, Expr, Kind, LValue, LocalVariable, Op, Stmt};
+use super::super::tree::{
+    Associated, BinaryOperator, Block, Clause, Directive, Exclusion, Expr, Kind, LValue, LocalVariable, Stmt,
+};
 use super::loops::{chain, nap};
 use super::{Choices, Drawer, StmtContext};
 
@@ -173,11 +175,11 @@ impl Drawer {
         } else {
             clauses.push(Clause::of("depend", format!("{kind}: "), named(write)));
         }
-        let value = read.iter().take(4).fold(self.value(scope), |sum, at| sum.op(Op::Add, Expr::Of(cell(at))));
+        let value = read.iter().take(4).fold(self.value(scope), |sum, at| sum.op(BinaryOperator::Add, Expr::Of(cell(at))));
         let mut block = if slow { vec![nap(50 + self.below(150))] } else { Vec::new() };
         block.extend(write.iter().take(8).map(|at| match kind {
             // Those that exclude each other may come in any order.
-            "mutexinoutset" => Stmt::Add(cell(at), value.clone().op(Op::Rem, Expr::Int(99_991)), Exclusion::Plain),
+            "mutexinoutset" => Stmt::Add(cell(at), value.clone().op(BinaryOperator::Rem, Expr::Int(99_991)), Exclusion::Plain),
             _ => chain(&cell(at), value.clone()),
         }));
         if self.is_c() && write.len() == 1 && self.one_in(6) {

@@ -1,12 +1,12 @@
 //! C and C++.
 use super::super::tree::{
-    Associated, Block, CallKind, Directive, Exclusion, Expr, IndexType, Kind, LValue, Language, LocalVariable, Loop, Op, Stmt,
-    TestProgram,
+    Associated, BinaryOperator, Block, CallKind, Directive, Exclusion, Expr, IndexType, Kind, LValue, Language, LocalVariable,
+    Loop, Stmt, TestProgram,
 };
 use super::{SourceText, clause};
 
 pub(super) fn source(program: &TestProgram) -> String {
-    let mut writer = Writer { lines: SourceText::default(), functions: String::new(), body: 0, parts: 0 };
+    let mut writer = CWriter { lines: SourceText::default(), functions: String::new(), body: 0, parts: 0 };
     writer.lines.line("#include \"support.h\"");
     if program.language == Language::Cpp {
         writer.lines.line("#include \"support.hpp\"");
@@ -29,7 +29,7 @@ pub(super) fn source(program: &TestProgram) -> String {
     writer.lines.text
 }
 
-struct Writer {
+struct CWriter {
     lines: SourceText,
     /// Functions of the body that are complete.
     functions: String,
@@ -37,7 +37,7 @@ struct Writer {
     parts: usize,
 }
 
-impl Writer {
+impl CWriter {
     /// Adds a function to those that are complete.
     fn function(&mut self, head: &str, block: &Block) {
         let around = std::mem::take(&mut self.lines);
@@ -167,15 +167,15 @@ fn operand(value: &Expr) -> String {
     if matches!(value, Expr::Op(..)) { format!("({})", expr(value)) } else { expr(value) }
 }
 
-fn sign(op: Op) -> &'static str {
+fn sign(op: BinaryOperator) -> &'static str {
     match op {
-        Op::Add => "+",
-        Op::Sub => "-",
-        Op::Mul => "*",
-        Op::Div => "/",
-        Op::Rem => "%",
-        Op::Eq => "==",
-        Op::Ne => "!=",
+        BinaryOperator::Add => "+",
+        BinaryOperator::Sub => "-",
+        BinaryOperator::Mul => "*",
+        BinaryOperator::Div => "/",
+        BinaryOperator::Rem => "%",
+        BinaryOperator::Eq => "==",
+        BinaryOperator::Ne => "!=",
     }
 }
 

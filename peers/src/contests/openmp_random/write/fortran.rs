@@ -1,13 +1,13 @@
 //! Fortran. Variables of a block, those of loops too, stand in a `block` of it, so that they are as private
 //! as those of C.
 use super::super::tree::{
-    Associated, Block, CallKind, Clause, Directive, Exclusion, Expr, IndexType, Kind, LValue, LocalVariable, Loop, Op, Stmt,
-    TestProgram,
+    Associated, BinaryOperator, Block, CallKind, Clause, Directive, Exclusion, Expr, IndexType, Kind, LValue, LocalVariable,
+    Loop, Stmt, TestProgram,
 };
 use super::{SourceText, clause};
 
 pub(super) fn source(program: &TestProgram) -> String {
-    let mut writer = Writer { lines: SourceText::default(), functions: String::new(), body: 0, parts: 0 };
+    let mut writer = FortranWriter { lines: SourceText::default(), functions: String::new(), body: 0, parts: 0 };
     writer.lines.line("module bodies");
     writer.lines.line("  use support");
     // Compilers do not find it in another module.
@@ -31,7 +31,7 @@ pub(super) fn source(program: &TestProgram) -> String {
     writer.lines.text
 }
 
-struct Writer {
+struct FortranWriter {
     lines: SourceText,
     /// Subroutines of the body that are complete.
     functions: String,
@@ -39,7 +39,7 @@ struct Writer {
     parts: usize,
 }
 
-impl Writer {
+impl FortranWriter {
     fn function(&mut self, head: &str, is_given: bool, block: &Block) {
         let around = std::mem::take(&mut self.lines);
         self.lines.line(head);
@@ -203,13 +203,13 @@ const TRUTHS: [&str; 5] = ["omp_in_parallel", "omp_in_final", "omp_get_dynamic",
 
 fn expr(value: &Expr) -> String {
     match value {
-        Expr::Op(_, Op::Eq | Op::Ne, _) => format!("merge(1_8, 0_8, {})", logical(value)),
-        Expr::Op(left, Op::Rem, right) => format!("mod(int({}, 8), {})", expr(left), expr(right)),
+        Expr::Op(_, BinaryOperator::Eq | BinaryOperator::Ne, _) => format!("merge(1_8, 0_8, {})", logical(value)),
+        Expr::Op(left, BinaryOperator::Rem, right) => format!("mod(int({}, 8), {})", expr(left), expr(right)),
         Expr::Op(left, op, right) => {
             let sign = match op {
-                Op::Add => "+",
-                Op::Sub => "-",
-                Op::Mul => "*",
+                BinaryOperator::Add => "+",
+                BinaryOperator::Sub => "-",
+                BinaryOperator::Mul => "*",
                 _ => "/",
             };
             format!("{} {sign} {}", operand(left), operand(right))
@@ -231,8 +231,8 @@ fn operand(value: &Expr) -> String {
 
 fn logical(value: &Expr) -> String {
     match value {
-        Expr::Op(left, op @ (Op::Eq | Op::Ne), right) => {
-            format!("{} {} {}", operand(left), if *op == Op::Eq { "==" } else { "/=" }, operand(right))
+        Expr::Op(left, op @ (BinaryOperator::Eq | BinaryOperator::Ne), right) => {
+            format!("{} {} {}", operand(left), if *op == BinaryOperator::Eq { "==" } else { "/=" }, operand(right))
         }
         _ => format!("{} /= 0", operand(value)),
     }

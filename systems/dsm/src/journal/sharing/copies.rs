@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// One access of a rank to an array's bytes.
-pub(super) struct Act {
+pub(super) struct ArrayAccess {
     /// The rank's number, from 0 without gaps.
     pub(super) rank: usize,
     pub(super) how: How,
@@ -69,18 +69,18 @@ impl UselessFetches {
 }
 
 /// Returns the number of pieces into which blocks of `grain` bytes split these accesses.
-pub(super) fn pieces(acts: &[Act], grain: u32) -> u64 {
+pub(super) fn pieces(acts: &[ArrayAccess], grain: u32) -> u64 {
     let of = |range: Range<u32>| u64::from((range.end - 1) / grain - range.start / grain + 1);
     acts.iter().flat_map(|act| act.bytes.ranges()).map(of).sum()
 }
 
 /// Counts the fetches that `ranks` ranks need for these accesses, in this order, with blocks of `grain`
 /// bytes.
-pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> UselessFetches {
-    let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
+pub(super) fn fetches(acts: &[ArrayAccess], ranks: usize, grain: u32) -> UselessFetches {
+    let mut blocks: BTreeMap<u32, BlockCopies> = BTreeMap::new();
     for act in acts {
         each_block(&act.bytes, grain, |number, bytes| {
-            let block = blocks.entry(number).or_insert_with(|| Block::new(ranks));
+            let block = blocks.entry(number).or_insert_with(|| BlockCopies::new(ranks));
             match act.how {
                 How::Load => block.load(act.rank, &bytes),
                 How::Store => block.store(act.rank, &bytes),
@@ -127,7 +127,7 @@ type FetchUse = Option<bool>;
 
 /// A rank's copy of a block.
 #[derive(Clone, Default)]
-struct Copy {
+struct RankCopy {
     access: Access,
     /// The most access that it has had.
     had: Access,
@@ -141,7 +141,7 @@ struct Copy {
     write: FetchUse,
 }
 
-impl Copy {
+impl RankCopy {
     /// Fetches access `need` if the copy has less.
     fn fetch(&mut self, need: Access, fetches: &mut Fetches) {
         if self.access >= need {
@@ -187,14 +187,14 @@ fn close(open: &mut FetchUse, fetches: &mut Fetches) {
     }
 }
 
-struct Block {
-    ranks: Vec<Copy>,
+struct BlockCopies {
+    ranks: Vec<RankCopy>,
     fetches: Fetches,
 }
 
-impl Block {
+impl BlockCopies {
     fn new(ranks: usize) -> Self {
-        Self { ranks: vec![Copy::default(); ranks], fetches: Fetches::default() }
+        Self { ranks: vec![RankCopy::default(); ranks], fetches: Fetches::default() }
     }
 
     fn load(&mut self, rank: usize, bytes: &Bytes) {

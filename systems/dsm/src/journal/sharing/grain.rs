@@ -1,6 +1,6 @@
 //! Searches for the granularity at which no fetch would be useless: candidates are derived from the accesses
 //! of ranks, and each is tried.
-use super::copies::{Act, How, fetches, pieces};
+use super::copies::{ArrayAccess, How, fetches, pieces};
 use super::{Bytes, Cure, Fetches};
 use crate::memory::Site;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ const PIECES_MAX: u64 = 1 << 22;
 const LEFT_MAX: u64 = 1;
 
 /// Returns the largest unit at which almost none of the current fetches is useless.
-pub(super) fn cure(acts: &[Act], ranks: usize, site: &Site, (grain, now): (u32, &Fetches)) -> Option<Cure> {
+pub(super) fn cure(acts: &[ArrayAccess], ranks: usize, site: &Site, (grain, now): (u32, &Fetches)) -> Option<Cure> {
     let candidates = candidates(acts, site, grain);
     candidates.into_iter().rev().filter(|&unit| pieces(acts, unit) <= PIECES_MAX).find_map(|unit| {
         let fetches = fetches(acts, ranks, unit).fetches;
@@ -26,7 +26,7 @@ pub(super) fn cure(acts: &[Act], ranks: usize, site: &Site, (grain, now): (u32, 
 /// Returns the candidates: the step of what threads access in an epoch, and the step of what ranks access in
 /// total; below the current granularity also an element and an allocation; and 2, 4, 8 ... times each of the
 /// four. All are multiples of an element.
-fn candidates(acts: &[Act], site: &Site, grain: u32) -> BTreeSet<u32> {
+fn candidates(acts: &[ArrayAccess], site: &Site, grain: u32) -> BTreeSet<u32> {
     let (mut epochs, mut ranks) = (BTreeMap::<_, Bytes>::new(), BTreeMap::<_, Bytes>::new());
     for act in acts.iter().filter(|act| act.how != How::Push) {
         epochs.entry(act.epoch).or_default().unite(&act.bytes);

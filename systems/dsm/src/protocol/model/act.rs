@@ -1,11 +1,11 @@
 //! The effect of actions on a modelled host, and the properties that must hold during them.
 use super::super::{Action, Ended, Message};
-use super::state::{Packet, State, Wrong};
+use super::state::{GlobalState, InTransit, Wrong};
 use super::{Fault, Setup};
 use crate::{Access, Minipage};
 use foregather_machine::Address;
 
-impl State {
+impl GlobalState {
     /// Performs one action for `at`, a server or a thread. `fresh` says whether the bytes with the message
     /// are those of the last write.
     pub(super) fn act(&mut self, setup: &Setup, at: Address, action: Action, fresh: bool) -> Result<(), Wrong> {
@@ -26,7 +26,7 @@ impl State {
                 if matches!(message, Message::Data { access: Access::Write, .. }) {
                     host.forget(setup, minipage);
                 }
-                self.send(to, Packet { from: at, message, fresh });
+                self.send(to, InTransit { from: at, message, fresh });
             }
             Action::Install { minipage } => {
                 if host.view(minipage) != Access::None {
@@ -49,7 +49,7 @@ impl State {
                 if let Message::Invalidated { minipage } = message {
                     host.forget(setup, minipage);
                 }
-                self.send(to, Packet { from: at, message, fresh: true });
+                self.send(to, InTransit { from: at, message, fresh: true });
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Mistakes that the checker must find. They are injected into what the protocol sends and receives; the
 //! protocol itself is unchanged.
 use super::super::{Action, Homes, Message, Server, server_of};
-use super::state::Packet;
+use super::state::InTransit;
 use foregather_machine::{Address, Error, Rank};
 
 /// One mistake.
@@ -37,7 +37,7 @@ pub(super) fn serve(
     homes: &Homes,
     me: Rank,
     server: &mut Server,
-    packet: &Packet,
+    packet: &InTransit,
 ) -> Result<Vec<Action>, Error> {
     if let (Some(Fault::PostForgotten), Message::Post { flag }) = (fault, packet.message)
         && server.flags().waiting(flag) == 0

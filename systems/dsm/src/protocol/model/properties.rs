@@ -2,11 +2,11 @@
 use super::super::Reaction;
 use super::Setup;
 use super::host::Op;
-use super::state::{State, Wrong};
+use super::state::{GlobalState, Wrong};
 use crate::{Access, Minipage};
 use foregather_machine::Rank;
 
-impl State {
+impl GlobalState {
     /// Returns the first property that is violated.
     pub(super) fn check(&self, setup: &Setup) -> Result<(), Wrong> {
         for minipage in (0..setup.minipages).map(Minipage) {

@@ -2,8 +2,8 @@
 //! the idle states.
 use super::Setup;
 use super::fingerprint::fingerprint;
-use super::state::{State, Wrong};
-use super::step::Step;
+use super::state::{GlobalState, Wrong};
+use super::step::Transition;
 use core::fmt;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -103,7 +103,7 @@ struct Search<'s> {
     /// Steps of a job that is ending: the state after each, and the state before.
     ends: Vec<(u32, u32)>,
     /// States whose successors have not been visited, each with its number and depth.
-    frontier: VecDeque<(u32, State, u32)>,
+    frontier: VecDeque<(u32, GlobalState, u32)>,
     explored: Explored,
 }
 
@@ -113,12 +113,12 @@ impl<'s> Search<'s> {
         let (paths, frontier) = (Vec::new(), VecDeque::new());
         let known = HashMap::with_hasher(BuildHasherDefault::default());
         let mut search = Self { setup, known, paths, quiet: Vec::new(), ends: Vec::new(), frontier, explored };
-        search.meet(State::new(setup), (0, 0), 0);
+        search.meet(GlobalState::new(setup), (0, 0), 0);
         search
     }
 
     /// Returns the number of a state; a new one is queued.
-    fn meet(&mut self, state: State, path: (u32, u16), depth: u32) -> u32 {
+    fn meet(&mut self, state: GlobalState, path: (u32, u16), depth: u32) -> u32 {
         let fresh = self.paths.len() as u32;
         let number = *self.known.entry(fingerprint(&state)).or_insert(fresh);
         if number == fresh {
@@ -133,14 +133,14 @@ impl<'s> Search<'s> {
         number
     }
 
-    fn expand(&mut self, at: u32, state: &State, depth: u32) -> Result<(), Broken> {
+    fn expand(&mut self, at: u32, state: &GlobalState, depth: u32) -> Result<(), Broken> {
         let mut stuck = !self.quiet[at as usize];
         for (which, step) in (0..).zip(state.steps(self.setup)) {
             let next = state.after(self.setup, step).and_then(|next| next.check(self.setup).map(|()| next));
             let next = next.map_err(|wrong| self.broken(wrong, at, Some(step)))?;
             let number = self.meet(next, (at, which), depth);
             self.explored.steps += 1;
-            if !matches!(step, Step::Start(..)) {
+            if !matches!(step, Transition::Start(..)) {
                 self.ends.push((number, at));
                 stuck = false;
             }
@@ -171,14 +171,14 @@ impl<'s> Search<'s> {
     }
 
     #[cold]
-    fn broken(&self, property: Wrong, mut at: u32, last: Option<Step>) -> Broken {
+    fn broken(&self, property: Wrong, mut at: u32, last: Option<Transition>) -> Broken {
         let mut paths = Vec::new();
         while at > 0 {
             let (before, which) = self.paths[at as usize];
             paths.push(which);
             at = before;
         }
-        let mut state = State::new(self.setup);
+        let mut state = GlobalState::new(self.setup);
         let mut trace = Vec::new();
         for which in paths.into_iter().rev() {
             let step = state.steps(self.setup)[usize::from(which)];

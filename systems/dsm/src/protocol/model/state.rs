@@ -12,7 +12,7 @@ pub(super) type Wrong = String;
 
 /// A message in transit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Packet {
+pub(super) struct InTransit {
     pub(super) from: Address,
     pub(super) message: Message,
     /// Whether the bytes that follow it are those of the last write. True if there are none.
@@ -21,11 +21,11 @@ pub(super) struct Packet {
 
 /// The hosts, and the messages in transit between their lanes.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct State {
+pub(super) struct GlobalState {
     /// Shared with the previous state if nothing has changed there.
     pub(super) hosts: Vec<Rc<Host>>,
     /// By sender and receiver, and for each pair in the order in which they were sent.
-    wires: Vec<(Address, Packet)>,
+    wires: Vec<(Address, InTransit)>,
     /// For each lock: the requests that have arrived and were not granted, in order. Separate from the
     /// manager's state, to check it.
     lines: Vec<VecDeque<Address>>,
@@ -33,7 +33,7 @@ pub(super) struct State {
     pub(super) posts: Vec<u32>,
 }
 
-impl State {
+impl GlobalState {
     pub(super) fn new(setup: &Setup) -> Self {
         let hosts = (0..setup.homes.hosts()).map(|rank| Rc::new(Host::new(setup, rank))).collect();
         Self {
@@ -52,7 +52,7 @@ impl State {
         Rc::make_mut(&mut self.hosts[rank as usize])
     }
 
-    pub(super) fn send(&mut self, to: Address, packet: Packet) {
+    pub(super) fn send(&mut self, to: Address, packet: InTransit) {
         let at = self.wires.partition_point(|(other, sent)| (sent.from, *other) <= (packet.from, to));
         self.wires.insert(at, (to, packet));
     }
@@ -62,12 +62,12 @@ impl State {
         self.wires().filter(move |wire| wire[0].0 == to).map(|wire| wire[0].1.from)
     }
 
-    pub(super) fn peek(&self, from: Address, to: Address) -> Option<&Packet> {
+    pub(super) fn peek(&self, from: Address, to: Address) -> Option<&InTransit> {
         let head = self.wires.get(self.first(from, to));
         head.filter(|(other, packet)| (packet.from, *other) == (from, to)).map(|(_, packet)| packet)
     }
 
-    pub(super) fn take(&mut self, from: Address, to: Address) -> Option<Packet> {
+    pub(super) fn take(&mut self, from: Address, to: Address) -> Option<InTransit> {
         self.peek(from, to)?;
         Some(self.wires.remove(self.first(from, to)).1)
     }
@@ -92,7 +92,7 @@ impl State {
         self.wires().map(<[_]>::len).max().unwrap_or(0)
     }
 
-    fn wires(&self) -> impl Iterator<Item = &[(Address, Packet)]> {
+    fn wires(&self) -> impl Iterator<Item = &[(Address, InTransit)]> {
         self.wires.chunk_by(|a, b| (a.1.from, a.0) == (b.1.from, b.0))
     }
 
@@ -112,7 +112,7 @@ impl State {
 
     /// Checks that a lock goes to the thread that came first, when a server has taken `packet` and performs
     /// `actions`.
-    pub(super) fn first_come(&mut self, packet: &Packet, actions: &[Action]) -> Result<(), Wrong> {
+    pub(super) fn first_come(&mut self, packet: &InTransit, actions: &[Action]) -> Result<(), Wrong> {
         if let Message::Lock { lock, lane } = packet.message {
             self.lines[lock.0 as usize].push_back(Address { lane, ..packet.from });
         }

@@ -7,14 +7,14 @@ use super::super::{Action, Begin, Message, Reaction, SERVER, Want, server_of};
 use super::Setup;
 use super::fault::{Fault, disorder, serve};
 use super::host::{Doing, Op, Todo, lane_of};
-use super::state::{Packet, State, Wrong};
+use super::state::{GlobalState, InTransit, Wrong};
 use crate::protocol::{FlagId, Hosts, LockId};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Rank};
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Transition {
     /// The server takes the next message from that lane.
     Take(Rank, Address),
     /// The server continues with its actions.
@@ -29,27 +29,27 @@ pub(super) enum Step {
     Start(Rank, usize, Op),
 }
 
-impl State {
+impl GlobalState {
     /// Returns all steps that may lead to another state.
-    pub(super) fn steps(&self, setup: &Setup) -> Vec<Step> {
+    pub(super) fn steps(&self, setup: &Setup) -> Vec<Transition> {
         let mut steps = Vec::new();
         for (rank, host) in (0..).zip(&self.hosts) {
             if host.todo.is_empty() {
-                steps.extend(self.senders(server_of(rank)).map(|from| Step::Take(rank, from)));
+                steps.extend(self.senders(server_of(rank)).map(|from| Transition::Take(rank, from)));
             } else {
-                steps.push(Step::Serve(rank));
+                steps.push(Transition::Serve(rank));
             }
             for (at, thread) in host.threads.iter().enumerate() {
                 match &thread.doing {
                     Doing::Idle => {
-                        steps.extend(thread.held.map(|_| Step::Leave(rank, at)));
+                        steps.extend(thread.held.map(|_| Transition::Leave(rank, at)));
                         let due = |&flag: &FlagId| self.takers(flag) > self.posts[flag.0 as usize];
-                        steps.extend((0..setup.flags).map(FlagId).filter(due).map(|flag| Step::Post(rank, at, flag)));
-                        self.starts(setup, rank, at, &mut |op| steps.push(Step::Start(rank, at, op)));
+                        steps.extend((0..setup.flags).map(FlagId).filter(due).map(|flag| Transition::Post(rank, at, flag)));
+                        self.starts(setup, rank, at, &mut |op| steps.push(Transition::Start(rank, at, op)));
                     }
                     Doing::Asleep(_) => {}
-                    Doing::Asked(_) => steps.extend(self.senders(lane_of(rank, at)).next().map(|_| Step::Go(rank, at))),
-                    _ => steps.push(Step::Go(rank, at)),
+                    Doing::Asked(_) => steps.extend(self.senders(lane_of(rank, at)).next().map(|_| Transition::Go(rank, at))),
+                    _ => steps.push(Transition::Go(rank, at)),
                 }
             }
         }
@@ -92,28 +92,28 @@ impl State {
     }
 
     /// Returns the state after `step`.
-    pub(super) fn after(&self, setup: &Setup, step: Step) -> Result<Self, Wrong> {
+    pub(super) fn after(&self, setup: &Setup, step: Transition) -> Result<Self, Wrong> {
         let mut state = self.clone();
         match step {
-            Step::Take(rank, from) => state.take_in(setup, rank, from)?,
-            Step::Serve(rank) => {
+            Transition::Take(rank, from) => state.take_in(setup, rank, from)?,
+            Transition::Serve(rank) => {
                 let todo = std::mem::take(&mut state.host_mut(rank).todo);
                 state.host_mut(rank).todo = state.perform(setup, server_of(rank), todo)?;
             }
-            Step::Go(rank, at) => state.go(setup, rank, at)?,
-            Step::Leave(rank, at) => {
+            Transition::Go(rank, at) => state.go(setup, rank, at)?,
+            Transition::Leave(rank, at) => {
                 let thread = &mut state.host_mut(rank).threads[at];
                 if let Some(lock) = thread.held.take() {
                     let message = thread.client.unlock(lock, false);
                     state.post(rank, at, message);
                 }
             }
-            Step::Post(rank, at, flag) => {
+            Transition::Post(rank, at, flag) => {
                 state.posts[flag.0 as usize] += 1;
                 let message = state.host(rank).threads[at].client.post(flag);
                 state.post(rank, at, message);
             }
-            Step::Start(rank, at, op) => state.start(setup, rank, at, op)?,
+            Transition::Start(rank, at, op) => state.start(setup, rank, at, op)?,
         }
         Ok(state)
     }
@@ -140,7 +140,7 @@ impl State {
     }
 
     fn post(&mut self, rank: Rank, at: usize, (to, message): (Address, Message)) {
-        self.send(to, Packet { from: lane_of(rank, at), message, fresh: true });
+        self.send(to, InTransit { from: lane_of(rank, at), message, fresh: true });
     }
 
     fn start(&mut self, setup: &Setup, rank: Rank, at: usize, op: Op) -> Result<(), Wrong> {

@@ -1,22 +1,24 @@
 //! Descriptions of steps, for traces.
 use super::super::server_of;
 use super::host::{Doing, lane_of};
-use super::state::State;
-use super::step::Step;
+use super::state::GlobalState;
+use super::step::Transition;
 
-impl State {
+impl GlobalState {
     /// Returns a description of what `step` is about to do.
-    pub(super) fn tell(&self, step: Step) -> String {
+    pub(super) fn tell(&self, step: Transition) -> String {
         match step {
-            Step::Take(rank, from) => match self.peek(from, server_of(rank)) {
+            Transition::Take(rank, from) => match self.peek(from, server_of(rank)) {
                 Some(packet) => format!("host {rank}, server: takes {:?} from host {}", packet.message, from.rank),
                 None => format!("host {rank}, server: nothing"),
             },
-            Step::Serve(rank) => format!("host {rank}, server: {:?}", self.host(rank).todo.actions.front()),
-            Step::Leave(rank, at) => format!("host {rank}, thread {}: leaves {:?}", at + 1, self.host(rank).threads[at].held),
-            Step::Post(rank, at, flag) => format!("host {rank}, thread {}: posts {flag:?}", at + 1),
-            Step::Start(rank, at, op) => format!("host {rank}, thread {}: begins {op:?}", at + 1),
-            Step::Go(rank, at) => {
+            Transition::Serve(rank) => format!("host {rank}, server: {:?}", self.host(rank).todo.actions.front()),
+            Transition::Leave(rank, at) => {
+                format!("host {rank}, thread {}: leaves {:?}", at + 1, self.host(rank).threads[at].held)
+            }
+            Transition::Post(rank, at, flag) => format!("host {rank}, thread {}: posts {flag:?}", at + 1),
+            Transition::Start(rank, at, op) => format!("host {rank}, thread {}: begins {op:?}", at + 1),
+            Transition::Go(rank, at) => {
                 let here = lane_of(rank, at);
                 let doing = match &self.host(rank).threads[at].doing {
                     Doing::Asked(_) => {

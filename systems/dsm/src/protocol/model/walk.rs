@@ -2,8 +2,8 @@
 use super::Setup;
 use super::fingerprint::fingerprint;
 use super::search::Broken;
-use super::state::{State, Wrong};
-use super::step::Step;
+use super::state::{GlobalState, Wrong};
+use super::step::Transition;
 use foregather_machine::SplitMix;
 
 /// The result of a walk that found no violation.
@@ -25,14 +25,14 @@ const TOLD: usize = 60;
 /// # Errors
 /// The first violated property, with the last part of the path to it.
 pub fn walk(setup: &Setup, seed: u64, steps: u32) -> Result<Walked, Broken> {
-    let (mut state, mut random) = (State::new(setup), SplitMix(seed));
+    let (mut state, mut random) = (GlobalState::new(setup), SplitMix(seed));
     let mut walked = Walked { steps: 0, trace: 0 };
-    let mut path: Vec<(State, Step)> = Vec::new();
+    let mut path: Vec<(GlobalState, Transition)> = Vec::new();
     loop {
         let winds_down = walked.steps >= u64::from(steps);
         let mut next = state.steps(setup);
         // Many steps start an operation, few continue one, so both kinds are chosen in turn.
-        let begins = |step: &Step| matches!(step, Step::Start(..));
+        let begins = |step: &Transition| matches!(step, Transition::Start(..));
         if winds_down || (random.below(3) > 0 && !next.iter().all(begins)) {
             next.retain(|step| !begins(step));
         }
@@ -60,6 +60,6 @@ pub fn walk(setup: &Setup, seed: u64, steps: u32) -> Result<Walked, Broken> {
 }
 
 #[cold]
-fn broken(property: Wrong, path: &[(State, Step)], steps: u64) -> Broken {
+fn broken(property: Wrong, path: &[(GlobalState, Transition)], steps: u64) -> Broken {
     Broken { property, trace: path.iter().map(|(state, step)| state.tell(*step)).collect(), states: steps }
 }

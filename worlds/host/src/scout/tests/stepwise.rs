@@ -40,7 +40,7 @@ impl Stub {
     }
 }
 
-impl Kernel for Stub {
+impl KernelCalls for Stub {
     fn process(&self) -> u32 {
         self.process.get()
     }

@@ -42,7 +42,7 @@ fn lane(vigil: &Arc<FailureDetector>, stranger: &Child, place: usize) -> (Lane<P
     let cpu = Watch::by(vigil.clone()).process();
     exchange.meet(&cpu, clock::now() + Nanos::from_ms(10_000)).unwrap();
     let exposure = exchange.exposure(1, 0);
-    exposure.source.write(&[super::super::pieces::Piece { at: place, bytes: BYTES }]);
+    exposure.source.write(&[super::super::pieces::RemoteRange { at: place, bytes: BYTES }]);
     exposure.open(1);
     (exchange.lane(cpu, A).unwrap(), Key(1 << 6))
 }
@@ -136,7 +136,7 @@ fn a_getter_that_is_lost_is_helped_in_vain() {
     let number = expose(&lane, &bytes);
     let contest = &lane.fabric().exposure(0, number).contest;
     assert!(contest.begin(1, BYTES, BYTES / 2, false));
-    contest.target.write(&[super::super::pieces::Piece { at: place, bytes: BYTES }]);
+    contest.target.write(&[super::super::pieces::RemoteRange { at: place, bytes: BYTES }]);
     contest.duel.open(2, u32::MAX);
     drop(stranger);
     assert!(lane.progress());

@@ -11,7 +11,7 @@ type LinkId = (Rank, u32);
 
 /// The circuits that hold links, and those that wait for them.
 #[derive(Default)]
-pub(super) struct Links(RefCell<State>);
+pub(super) struct HeldLinks(RefCell<State>);
 
 #[derive(Default)]
 struct State {
@@ -50,7 +50,7 @@ impl State {
     }
 }
 
-impl Links {
+impl HeldLinks {
     /// The number of links of a route.
     pub(super) const fn hops(from: Rank, to: Rank) -> u32 {
         (from ^ to).count_ones()
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn links_are_directed_and_held_until_given_back() {
-        let links = Links::default();
+        let links = HeldLinks::default();
         assert!(links.take_all(1, 7), "by 3");
         assert!(!links.take_all(0, 7), "has 0-1 and waits for 1-3");
         assert!(!links.take_all(0, 1), "which holds up others behind it");

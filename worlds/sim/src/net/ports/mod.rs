@@ -20,9 +20,9 @@ use super::programs::WaitFor;
 use super::wire::{Model, Wire};
 use crate::event::{Event, EventPriority, Queue};
 use foregather_machine::{Error, Nanos, Packet, Rank, SplitMix};
-use links::Links;
+use links::HeldLinks;
 use pool::Headers;
-use port::Pair;
+use port::PortPair;
 use std::cell::RefCell;
 
 /// The packet has left the send port.
@@ -36,8 +36,8 @@ const FREE: u32 = WIRE + 3;
 
 pub struct Ports {
     model: Circuits,
-    pairs: Box<[Pair]>,
-    links: Option<Links>,
+    pairs: Box<[PortPair]>,
+    links: Option<HeldLinks>,
     headers: Option<Headers>,
     /// Receive ports that may be given away at the end of the moment.
     open: RefCell<Vec<Rank>>,
@@ -51,8 +51,8 @@ impl Model for Circuits {
         self.check(size)?;
         Ok(Ports {
             model: self,
-            pairs: (0..size).map(|_| Pair::default()).collect(),
-            links: self.links.then(Links::default),
+            pairs: (0..size).map(|_| PortPair::default()).collect(),
+            links: self.links.then(HeldLinks::default),
             headers: self.pool.map(|pool| Headers::new(pool, size)),
             open: RefCell::default(),
             random: RefCell::new(SplitMix(self.seed)),
@@ -61,7 +61,7 @@ impl Model for Circuits {
 }
 
 /// When a packet that passes from now on leaves, arrives, and lets its program go on.
-struct Passage {
+struct PacketTimes {
     left: Nanos,
     there: Nanos,
     /// The program's work on it: from when, and how much.
@@ -70,32 +70,32 @@ struct Passage {
 
 impl Ports {
     #[inline]
-    fn pair(&self, node: Rank) -> &Pair {
+    fn pair(&self, node: Rank) -> &PortPair {
         &self.pairs[node as usize]
     }
 
     /// The passage of a packet from `now` on, by the rules.
     #[inline]
-    fn passage(&self, parcel: &Parcel, now: Nanos) -> Passage {
+    fn passage(&self, parcel: &Parcel, now: Nanos) -> PacketTimes {
         let model = &self.model;
         let link_time = match &self.links {
-            Some(_) => model.hop * u64::from(Links::hops(parcel.from, parcel.to).saturating_sub(1)),
+            Some(_) => model.hop * u64::from(HeldLinks::hops(parcel.from, parcel.to).saturating_sub(1)),
             None => Nanos::ZERO,
         };
         match parcel.kind {
             PacketKind::Packet(Packet::Probe | Packet::Request) => {
                 let half = Nanos(model.long.0 / 2) + link_time;
-                Passage { left: now + half, there: now + half, work: (now + half, Nanos::ZERO) }
+                PacketTimes { left: now + half, there: now + half, work: (now + half, Nanos::ZERO) }
             }
             PacketKind::Packet(Packet::Data) => {
                 let end = now + model.bytes(parcel.bytes) + link_time;
-                Passage { left: end, there: end, work: (end, Nanos::ZERO) }
+                PacketTimes { left: end, there: end, work: (end, Nanos::ZERO) }
             }
             PacketKind::Null | PacketKind::Release | PacketKind::Packet(Packet::Short | Packet::Forced) => {
                 let bytes = now + model.bytes(parcel.bytes) + link_time;
                 let send = model.send - model.set_up;
                 let there = bytes + (model.null - model.set_up - model.receive);
-                Passage { left: bytes + send, there, work: (bytes, send + self.jitter()) }
+                PacketTimes { left: bytes + send, there, work: (bytes, send + self.jitter()) }
             }
         }
     }
@@ -156,7 +156,7 @@ impl Ports {
     #[inline]
     fn grant<Q: Queue>(&self, nodes: &Nodes<Q>, parcel: Parcel) {
         let now = nodes.engine.now();
-        let Passage { left, there, work: (from, work) } = self.passage(&parcel, now);
+        let PacketTimes { left, there, work: (from, work) } = self.passage(&parcel, now);
         if let Some(recorder) = &nodes.recorder {
             recorder.granted(parcel.mark, now, left, there);
         }

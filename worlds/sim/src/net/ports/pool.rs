@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 /// One node's account with another.
 #[derive(Clone, Copy, Default)]
-struct Account {
+struct PeerBuffers {
     peer: Rank,
     /// Buffers there that its own messages have taken.
     taken: u16,
@@ -19,16 +19,16 @@ struct Account {
 #[derive(Default)]
 struct Node {
     /// Few: a node talks to its neighbours.
-    accounts: Vec<Account>,
+    accounts: Vec<PeerBuffers>,
     /// A packet of the program that waits for a buffer.
     stalled: Option<Parcel>,
 }
 
 impl Node {
-    fn with(&mut self, peer: Rank) -> &mut Account {
+    fn with(&mut self, peer: Rank) -> &mut PeerBuffers {
         let known = self.accounts.iter().position(|account| account.peer == peer);
         let place = known.unwrap_or_else(|| {
-            self.accounts.push(Account { peer, ..Account::default() });
+            self.accounts.push(PeerBuffers { peer, ..PeerBuffers::default() });
             self.accounts.len() - 1
         });
         &mut self.accounts[place]

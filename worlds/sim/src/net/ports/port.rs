@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 const NOBODY: Rank = Rank::MAX;
 
-pub(super) struct Pair {
+pub(super) struct PortPair {
     /// The packet that holds the send port.
     pub(super) sending: Cell<Option<Parcel>>,
     /// The packets that wait for it.
@@ -27,7 +27,7 @@ pub(super) struct Pair {
     next: Cell<Rank>,
 }
 
-impl Default for Pair {
+impl Default for PortPair {
     fn default() -> Self {
         Self {
             sending: Cell::new(None),
@@ -42,7 +42,7 @@ impl Default for Pair {
     }
 }
 
-impl Pair {
+impl PortPair {
     /// Takes the send port, or waits for it. Returns whether it was free.
     #[inline]
     pub(super) fn enqueue(&self, parcel: Parcel) -> bool {
@@ -84,7 +84,7 @@ impl Pair {
 
 /// `from` lines up for the receive port of `to`.
 #[inline]
-pub(super) fn line_up(pairs: &[Pair], from: Rank, to: Rank) {
+pub(super) fn line_up(pairs: &[PortPair], from: Rank, to: Rank) {
     let line = &pairs[to as usize];
     pairs[from as usize].next.set(NOBODY);
     match line.last.replace(from) {
@@ -93,12 +93,12 @@ pub(super) fn line_up(pairs: &[Pair], from: Rank, to: Rank) {
     }
 }
 
-fn behind(pairs: &[Pair], node: Rank) -> Option<Rank> {
+fn behind(pairs: &[PortPair], node: Rank) -> Option<Rank> {
     Some(pairs[node as usize].next.get()).filter(|&next| next != NOBODY)
 }
 
 /// The nodes in the line for `to`, each with the one before it.
-fn line(pairs: &[Pair], to: Rank) -> impl Iterator<Item = (Rank, Rank)> {
+fn line(pairs: &[PortPair], to: Rank) -> impl Iterator<Item = (Rank, Rank)> {
     let first = Some(pairs[to as usize].first.get()).filter(|&first| first != NOBODY);
     let step = |&(_, node): &(Rank, Rank)| behind(pairs, node).map(|next| (node, next));
     std::iter::successors(first.map(|first| (NOBODY, first)), step)
@@ -106,7 +106,7 @@ fn line(pairs: &[Pair], to: Rank) -> impl Iterator<Item = (Rank, Rank)> {
 
 /// Takes the node behind `before` out of the line for `to`.
 #[inline]
-fn take(pairs: &[Pair], to: Rank, (before, node): (Rank, Rank)) -> Rank {
+fn take(pairs: &[PortPair], to: Rank, (before, node): (Rank, Rank)) -> Rank {
     let (line, next) = (&pairs[to as usize], pairs[node as usize].next.get());
     match before {
         NOBODY => line.first.set(next),
@@ -120,13 +120,13 @@ fn take(pairs: &[Pair], to: Rank, (before, node): (Rank, Rank)) -> Rank {
 
 /// Takes the node that has waited longest.
 #[inline]
-pub(super) fn first(pairs: &[Pair], to: Rank) -> Rank {
+pub(super) fn first(pairs: &[PortPair], to: Rank) -> Rank {
     take(pairs, to, (NOBODY, pairs[to as usize].first.get()))
 }
 
 /// Takes the node that comes over the lowest dimension.
 #[inline]
-pub(super) fn lowest(pairs: &[Pair], to: Rank) -> Rank {
+pub(super) fn lowest(pairs: &[PortPair], to: Rank) -> Rank {
     let first = (NOBODY, pairs[to as usize].first.get());
     if behind(pairs, first.1).is_none() {
         return take(pairs, to, first);
@@ -139,7 +139,7 @@ pub(super) fn lowest(pairs: &[Pair], to: Rank) -> Rank {
 
 /// Takes any node.
 #[inline]
-pub(super) fn any(pairs: &[Pair], to: Rank, random: &mut SplitMix) -> Rank {
+pub(super) fn any(pairs: &[PortPair], to: Rank, random: &mut SplitMix) -> Rank {
     let first = (NOBODY, pairs[to as usize].first.get());
     if behind(pairs, first.1).is_none() {
         return take(pairs, to, first);
@@ -154,8 +154,8 @@ mod tests {
     use super::*;
 
     /// The line for `to`, emptied by `choose`.
-    fn emptied(to: Rank, waiting: &[Rank], mut choose: impl FnMut(&[Pair], Rank) -> Rank) -> Vec<Rank> {
-        let pairs: Vec<Pair> = (0..16).map(|_| Pair::default()).collect();
+    fn emptied(to: Rank, waiting: &[Rank], mut choose: impl FnMut(&[PortPair], Rank) -> Rank) -> Vec<Rank> {
+        let pairs: Vec<PortPair> = (0..16).map(|_| PortPair::default()).collect();
         waiting.iter().for_each(|&node| line_up(&pairs, node, to));
         let taken = waiting.iter().map(|_| choose(&pairs, to)).collect();
         assert_eq!((pairs[to as usize].first.get(), pairs[to as usize].last.get()), (NOBODY, NOBODY), "the line is empty");

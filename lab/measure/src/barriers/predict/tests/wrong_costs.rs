@@ -1,6 +1,6 @@
 //! What one wrong kept cost does to the adaptive policy, in simulated time: twenty times too dear, and
 //! twenty times too cheap.
-use super::super::team::Team;
+use super::super::team::PredictedTeam;
 use crate::calibration::Calibration;
 use foregather_barrier::Algorithm;
 use foregather_host::costs::KeptCosts;
@@ -17,7 +17,7 @@ const ROWS: [&str; 7] =
 fn times_us(costs: &Costs) -> Vec<f64> {
     let time = |row: &str| {
         let (row, policy) = (&Row::parse(row).unwrap(), Policy::adaptive(costs));
-        let team = Team::meeting(row, Algorithm::Central, policy, (2, Nanos::from_ms(60)));
+        let team = PredictedTeam::meeting(row, Algorithm::Central, policy, (2, Nanos::from_ms(60)));
         let all = team.simulate(&Calibration::of(&Costs::TYPICAL), 3).unwrap();
         all.iter().sum::<f64>() / all.len() as f64
     };

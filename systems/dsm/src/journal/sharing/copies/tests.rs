@@ -4,13 +4,13 @@ use super::*;
 
 /// Returns `(cold, essential, useless)` for two ranks at granularity `grain`.
 fn counted<'a>(acts: impl IntoIterator<Item = &'a (usize, How, Range<u32>)>, grain: u32) -> (u64, u64, u64) {
-    let act = |(rank, how, range): &(usize, How, Range<u32>)| Act {
+    let act = |(rank, how, range): &(usize, How, Range<u32>)| ArrayAccess {
         rank: *rank,
         how: *how,
         bytes: range.clone().into(),
         epoch: (0, 0),
     };
-    let acts: Vec<Act> = acts.into_iter().map(act).collect();
+    let acts: Vec<ArrayAccess> = acts.into_iter().map(act).collect();
     let Fetches { cold, essential, useless } = fetches(&acts, 2, grain).fetches;
     (cold, essential, useless)
 }
@@ -75,6 +75,6 @@ fn bytes_are_cut_at_blocks() {
     let mut first: Bytes = (2..5).into();
     first.include(6..7);
     assert_eq!(seen, [(0, first), (1, (12..16).into()), (2, (16..21).into())]);
-    let act = Act { rank: 0, how: Load, bytes, epoch: (0, 0) };
+    let act = ArrayAccess { rank: 0, how: Load, bytes, epoch: (0, 0) };
     assert_eq!(pieces(&[act], 8), 4);
 }
