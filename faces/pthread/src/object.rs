@@ -8,8 +8,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use foregather_barrier::{Central, Transient};
 use foregather_host::forks::undivided;
 use foregather_machine::{Placement, block_on};
+use foregather_thread::barrier::ThreadBarrier;
 use foregather_thread::{Thread, Word};
-use foregather_thread_barrier::ThreadBarrier;
 use foregather_wait::{Policy, Waiter};
 use std::sync::{Arc, Mutex, PoisonError};
 

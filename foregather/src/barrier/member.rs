@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use foregather_barrier::Punctual;
 use foregather_machine::{Error, WaitError};
-use foregather_thread_barrier::NamedMember;
+use foregather_thread::barrier::NamedMember;
 use foregather_wait::Account;
 use std::sync::Arc;
 

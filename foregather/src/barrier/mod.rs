@@ -5,8 +5,8 @@ pub use self::member::Member;
 
 use core::time::Duration;
 use foregather_machine::WaitError;
+use foregather_thread::barrier::{ThreadBarrier, members};
 use foregather_thread::own;
-use foregather_thread_barrier::{ThreadBarrier, members};
 use std::sync::Arc;
 
 /// A reusable barrier: threads wait until a given number of them have arrived.

@@ -7,6 +7,8 @@
 //!   `FOREGATHER_PLACEMENT` is not `off`.
 //! - [`run`]: the members of a group as threads, pinned or free. [`start`]: a thread that outlives its
 //!   starter.
+//! - [`barrier`]: a barrier for any threads of a process, and one for members with ranks; both name the
+//!   missing.
 //!
 //! ```
 //! use foregather_barrier::{Algorithm, Group};
@@ -25,6 +27,8 @@
 mod primitive;
 mod word;
 
+#[cfg(not(loom))]
+pub mod barrier;
 #[cfg(not(loom))]
 mod costs;
 #[cfg(not(loom))]

@@ -46,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     HouseRoom { directory, package, wing, floor }
 }
 
-const ROOMS: [HouseRoom; 37] = [
+const ROOMS: [HouseRoom; 36] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -60,7 +60,6 @@ const ROOMS: [HouseRoom; 37] = [
     room("worlds/mpi", "foregather-mpi", World, 3),
     room("worlds/launch", "foregather-launch", World, 4),
     room("systems/team", "foregather-team", System, 0),
-    room("systems/thread_barrier", "foregather-thread-barrier", System, 0),
     room("systems/blas", "foregather-blas", System, 1),
     room("systems/dsm", "foregather-dsm", System, 1),
     room("systems/openmp", "foregather-openmp", System, 1),

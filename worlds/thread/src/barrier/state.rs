@@ -1,10 +1,10 @@
 //! The state that all threads of a barrier share: its words, and the names of the threads that have slots.
+use crate::{Thread, Word, own};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use core::time::Duration;
 use foregather_barrier::{Central, Seat};
 use foregather_host::{clock, forks};
 use foregather_machine::{Cause, Error, Missing, Nanos, Participant, VALUE_MASK, WaitError, WordLine, Words};
-use foregather_thread::{Thread, Word, own};
 use foregather_wait::Roster;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

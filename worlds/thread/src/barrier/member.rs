@@ -1,11 +1,11 @@
 //! Members of a barrier that own their place, with ranks.
-use crate::deadline_of;
+use super::deadline_of;
+use crate::{Thread, own};
 use core::fmt;
 use core::time::Duration;
 use foregather_barrier::{Algorithm, BarrierMember, Group, Punctual};
 use foregather_host::{clock, forks};
 use foregather_machine::{Cause, Error, Missing, Nanos, Participant, WaitError, block_on};
-use foregather_thread::{Thread, own};
 use foregather_wait::Account;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -8,8 +8,6 @@
 //!
 //! Both wait as the load demands, can be bounded and repeated, and fail in a child of a fork, which has none
 //! of its parent's threads. States and races of the words: `core/barrier/README.md`.
-#![forbid(unsafe_code)]
-#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod member;
 mod slots;

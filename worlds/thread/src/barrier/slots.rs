@@ -1,11 +1,11 @@
 //! The slots that a thread has at barriers: one cache a thread, the barrier that was used last first.
-use crate::deadline_of;
-use crate::state::{SlotClaim, ThreadBarrier};
+use super::deadline_of;
+use super::state::{SlotClaim, ThreadBarrier};
+use crate::Thread;
 use core::cell::RefCell;
 use core::time::Duration;
 use foregather_barrier::Seat;
 use foregather_machine::{Nanos, WaitError, block_on};
-use foregather_thread::Thread;
 use std::sync::Arc;
 
 // Borrowed while the thread waits: no code of the program runs then.
