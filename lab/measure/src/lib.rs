@@ -12,7 +12,8 @@
 //! - [`messages`](mod@messages): what messages cost by every way and size, and beside hogs.
 //! - [`dsm`](mod@dsm): what faults of shared memory cost, and what many views do.
 //! - [`teams`](mod@teams): what a fork and a join cost.
-//! - [`openmp`](mod@openmp): what the constructs of OpenMP cost, by our runtime and others.
+//! - [`openmp`](mod@openmp): what the constructs of OpenMP cost, by our runtime and others. `team_rows`: what
+//!   those two have in common.
 //! - [`regret`](mod@regret): how much slower than the best way to wait ours is, in drawn rows.
 //! - [`programs`](mod@programs): whole programs by our OpenMP runtime and by others.
 //! - [`ends`](mod@ends): how long processes take to end.
@@ -49,6 +50,7 @@ pub mod regret;
 mod scheduler;
 mod shift;
 pub mod skew;
+mod team_rows;
 pub mod teams;
 mod validate;
 pub mod waits;

@@ -1,13 +1,12 @@
 //! What the constructs of OpenMP cost by this project's runtime and by others, in turn, in processes of their
 //! own, alone and beside hogs.
-use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
 use crate::options::OpenMp;
-use crate::peers::{CellRunner, RunnerSet};
-use crate::teams::{mean_us, or, typical, with_regrets};
-use crate::{Experiment, Measured, machine_file};
-use anyhow::{Context, Result, ensure};
+use crate::peers::RunnerSet;
+use crate::team_rows::{CellSpans, TeamRows, mean_us, or, typical};
+use crate::{Experiment, Measured};
+use anyhow::{Context, Result};
+use foregather_bench::CellResult;
 use foregather_bench::openmp::{Construct, OpenMpCell};
-use foregather_bench::{CellResult, Work};
 use foregather_results::ids::OPENMP;
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable};
@@ -18,9 +17,7 @@ const HOGS: [u32; 3] = [0, 1, 2];
 const QUICK: (&[u32], &[u32]) = (&[2], &[0, 1]);
 /// What each member computes.
 const BODY_NS: u64 = 1_000;
-/// Repetitions and milliseconds of a cell.
-const USUAL: (u32, u64) = (5, 60);
-const BRIEF: (u32, u64) = (2, 20);
+const SPANS: CellSpans = CellSpans { usual: (5, 60), quick: (2, 20) };
 const KIND: RunnerSet =
     RunnerSet { own: &[], list: "list-openmp", without: "no runtime of OpenMP can be measured", unknown: "is no OpenMP runtime" };
 const COLUMNS: [Heading; 7] = [
@@ -51,38 +48,26 @@ impl Experiment for OpenMp {
     }
 
     fn measure(&self, quiet: bool) -> Result<Measured> {
-        let options = &self.matrix;
-        let mut notes = vec![];
-        let runners = KIND.runners(options.runners.as_deref(), &mut notes)?;
-        ensure!(!runners.is_empty(), "{}", notes.join("; "));
-        let (repetitions, ms) = if options.quick { BRIEF } else { USUAL };
-        let (repetitions, ms) = (options.repetitions.unwrap_or(repetitions), options.ms.unwrap_or(ms));
         let rows = rows(self)?;
-        machine_file::load_or_measure()?;
-        let iterations_per_us = Work::iterations_per_us();
-        let mut matrix =
-            CellLoop::new(self.name(), rows.len() * runners.len(), repetitions, TurnOrder::Random(options.seed), quiet);
+        let mut all = TeamRows::begin(self.name(), (&self.matrix, rows.len()), (&KIND, &SPANS), quiet)?;
+        let (span_ns, iterations_per_us) = (all.span_ns, all.iterations_per_us);
         for row in rows {
             let Row { construct, threads, hogs } = row;
-            let name = |runner: &CellRunner| format!("{}: {}", row.name(), runner.name);
-            let runs = matrix.row(BackgroundOfRow { hogs, ..BackgroundOfRow::default() }, &runners, name, |runner, _| {
-                let (runtime, span_ns) = (runner.name.clone(), ms * 1_000_000);
-                runner.run(&OpenMpCell {
-                    runtime,
-                    construct,
-                    threads,
-                    teams: 1,
-                    body_ns: BODY_NS,
-                    span_ns,
-                    settle_ns: 0,
-                    iterations_per_us,
-                })
+            let runs = all.row(&row.name(), hogs, |runtime| OpenMpCell {
+                runtime,
+                construct,
+                threads,
+                teams: 1,
+                body_ns: BODY_NS,
+                span_ns,
+                settle_ns: 0,
+                iterations_per_us,
             })?;
-            let found = runners.iter().zip(&runs).map(|(runner, runs)| one(row, &runner.name, &runs.results, runs.collapsed));
-            matrix.found.measurements.extend(with_regrets(found.collect()));
+            let found = all.runners.iter().zip(&runs);
+            let found = found.map(|(runner, runs)| one(row, &runner.name, &runs.results, runs.collapsed)).collect();
+            all.keep(found);
         }
-        matrix.found.notes.splice(0..0, notes);
-        matrix.end()
+        all.end()
     }
 
     fn text(&self, results: &Results) -> String {

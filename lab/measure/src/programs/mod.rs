@@ -5,7 +5,7 @@
 use crate::cells::library;
 use crate::matrix::{BackgroundOfRow, CellLoop, Runs, TurnOrder};
 use crate::options::{ProgramName, ProgramsOptions};
-use crate::teams::{or, with_regrets};
+use crate::team_rows::{or, with_regrets};
 use crate::{Experiment, Measured, peers};
 use anyhow::{Context, Result, bail, ensure};
 use foregather_host::child::Child;

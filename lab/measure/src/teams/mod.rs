@@ -3,25 +3,24 @@
 //! waits.
 mod predict;
 
-use crate::matrix::{BackgroundOfRow, CellLoop, Runs, TurnOrder};
+use crate::matrix::Runs;
 use crate::options::{TeamMatrix, Teams};
 use crate::peers::{CellRunner, RunnerSet};
-use crate::{Experiment, Measured, machine_file};
+use crate::team_rows::{CellSpans, TeamRows, mean_us, or, typical};
+use crate::{Experiment, Measured};
 use anyhow::Result;
+use foregather_bench::CellResult;
 use foregather_bench::teams::{RUNNERS, TeamCell};
-use foregather_bench::{CellResult, Work};
 use foregather_results::ids::TEAMS;
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable};
-use foregather_results::{Distribution, Measurement, Results};
+use foregather_results::{Measurement, Results};
 
 const THREADS: [u32; 3] = [2, 4, 8];
 const BODIES_US: [u32; 3] = [0, 1, 20];
 const HOGS: [u32; 3] = [0, 1, 2];
 const QUICK: (&[u32], &[u32], &[u32]) = (&[2, 4], &[0, 1], &[0, 2]);
-/// Repetitions and milliseconds of a cell.
-const USUAL: (u32, u64) = (5, 40);
-const BRIEF: (u32, u64) = (2, 20);
+const SPANS: CellSpans = CellSpans { usual: (5, 40), quick: (2, 20) };
 const KIND: RunnerSet =
     RunnerSet { own: &RUNNERS, list: "list-teams", without: "rayon and OpenMP are not compared", unknown: "runs no team here" };
 /// The runner that does all bodies alone.
@@ -61,28 +60,17 @@ impl Experiment for Teams {
         if self.predict.is_some() {
             return predict::run(self, quiet);
         }
-        let options = &self.matrix;
-        let mut notes = vec![];
-        let runners = KIND.runners(options.runners.as_deref(), &mut notes)?;
-        let (repetitions, ms) = if options.quick { BRIEF } else { USUAL };
-        let (repetitions, ms) = (options.repetitions.unwrap_or(repetitions), options.ms.unwrap_or(ms));
         let rows = rows(self);
-        machine_file::load_or_measure()?;
-        let iterations_per_us = Work::iterations_per_us();
-        let mut matrix =
-            CellLoop::new(self.name(), rows.len() * runners.len(), repetitions, TurnOrder::Random(options.seed), quiet);
+        let mut all = TeamRows::begin(self.name(), (&self.matrix, rows.len()), (&KIND, &SPANS), quiet)?;
+        let (span_ns, iterations_per_us) = (all.span_ns, all.iterations_per_us);
         for row in rows {
-            let beside = BackgroundOfRow { hogs: row.hogs, ..BackgroundOfRow::default() };
-            let name = |runner: &CellRunner| format!("{}: {}", row.name(), runner.name);
-            let runs = matrix.row(beside, &runners, name, |runner, _| {
-                let (body_ns, span_ns) = (u64::from(row.body_us) * 1_000, ms * 1_000_000);
-                let name = runner.name.clone();
-                runner.run(&TeamCell { runner: name, threads: row.threads, body_ns, span_ns, settle_ns: 0, iterations_per_us })
-            })?;
-            matrix.found.measurements.extend(measurements(row, &runners, &runs));
+            let Row { threads, body_us, hogs } = row;
+            let body_ns = u64::from(body_us) * 1_000;
+            let cell = |runner| TeamCell { runner, threads, body_ns, span_ns, settle_ns: 0, iterations_per_us };
+            let runs = all.row(&row.name(), hogs, cell)?;
+            all.keep(measurements(row, &all.runners, &runs));
         }
-        matrix.found.notes.splice(0..0, notes);
-        matrix.end()
+        all.end()
     }
 
     fn text(&self, results: &Results) -> String {
@@ -107,25 +95,10 @@ fn rows(options: &Teams) -> Vec<Row> {
     all.map(row).collect()
 }
 
-/// What was asked for, or else the usual.
-pub(super) fn or<'n>(asked: &'n [u32], usual: &'n [u32]) -> &'n [u32] {
-    if asked.is_empty() { usual } else { asked }
-}
-
 /// All runners of a row.
 fn measurements(row: Row, runners: &[CellRunner], runs: &[Runs<CellResult>]) -> Vec<Measurement> {
     let serial = runners.iter().position(|runner| runner.name == SERIAL).and_then(|at| typical(&runs[at].results, mean_us));
-    with_regrets(runners.iter().zip(runs).map(|(runner, runs)| one(row, &runner.name, runs, serial)).collect())
-}
-
-/// The columns of a row, each with its time over that of the best column.
-pub(super) fn with_regrets(row: Vec<Measurement>) -> Vec<Measurement> {
-    let best = row.iter().map(Measurement::median).fold(f64::NAN, f64::min);
-    let regret = |m: Measurement| {
-        let regret = m.median() / best;
-        m.figure("regret", regret)
-    };
-    row.into_iter().map(regret).collect()
+    runners.iter().zip(runs).map(|(runner, runs)| one(row, &runner.name, runs, serial)).collect()
 }
 
 fn one(row: Row, runner: &str, runs: &Runs<CellResult>, serial: Option<f64>) -> Measurement {
@@ -149,17 +122,6 @@ fn one(row: Row, runner: &str, runs: &Runs<CellResult>, serial: Option<f64>) -> 
         .figure("collapsed", f64::from(runs.collapsed))
 }
 
-/// Microseconds an episode.
-pub(super) fn mean_us(cell: &CellResult) -> f64 {
-    cell.wall_ns as f64 / 1e3 / cell.episodes.max(1) as f64
-}
-
-/// The median of the repetitions.
-pub(super) fn typical(runs: &[CellResult], of: impl Fn(&CellResult) -> f64) -> Option<f64> {
-    let values: Vec<f64> = runs.iter().map(of).collect();
-    Distribution::of_values(&values).map(|all| all.quantile(0.5))
-}
-
 fn table(all: &[Measurement]) -> ResultTable {
     ResultTable::of(&COLUMNS, all.iter().filter(|m| m.id.starts_with(TEAMS)))
 }
@@ -167,6 +129,7 @@ fn table(all: &[Measurement]) -> ResultTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::team_rows::with_regrets;
 
     #[test]
     fn rows_are_all_teams_with_all_bodies_beside_all_hogs() {

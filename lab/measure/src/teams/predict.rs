@@ -3,7 +3,7 @@
 //!
 //! What a region costs besides work and waits is measured once for each model, on an otherwise idle machine,
 //! as `advise` takes it from a recording. All else comes from the machine's prices.
-use super::{KIND, mean_us, typical};
+use super::KIND;
 use crate::Measured;
 use crate::barriers::predict::modes::Modes;
 use crate::barriers::predict::team::PredictedTeam;
@@ -14,6 +14,7 @@ use crate::counterfactual::{MOST_OVERHEAD, PeerModel, TeamWork, ValidModels, loo
 use crate::matrix::{BackgroundOfRow, CellLoop, TurnOrder};
 use crate::options::Teams;
 use crate::peers::CellRunner;
+use crate::team_rows::{mean_us, typical};
 use anyhow::{Result, ensure};
 use foregather_bench::teams::TeamCell;
 use foregather_bench::{CellResult, Work, prices};
