@@ -11,18 +11,11 @@ import pytest
 
 from foregather import _advised, _lab
 from foregather._advised import foregather_lines
-from foregather._errors import Error
 from foregather.advise import _flags, _split
 
 FOLDER = Path(_advised.__file__).parent
 
-
-@pytest.fixture(autouse=True)
-def needs_the_command() -> None:
-    try:
-        _lab.command()
-    except Error as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("needs_the_command")
 
 
 def run(*words: object, folder: Path, advised: bool = True, flags: tuple[str, ...] = (), **variables: str) -> "subprocess.CompletedProcess[str]":

@@ -13,15 +13,8 @@ import pytest
 
 import foregather.threading
 from foregather import Barrier, Channel, _lab
-from foregather._errors import Error
 
-
-@pytest.fixture(autouse=True)
-def needs_the_command() -> None:
-    try:
-        _lab.command()
-    except Error as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("needs_the_command")
 
 
 def hang(process: int, expected: Callable[[str], bool]) -> tuple[int, str]:
