@@ -40,8 +40,8 @@ impl<H> RankHandle<H> {
         Ok(Self::over(what, seats, rank, handle, fail))
     }
 
-    /// Takes over the slot of a process that has died, and otherwise does the same as [`Seated::new`]. `lock`
-    /// is the word of [`Seats::succeed`].
+    /// Takes over the slot of a process that has died, and otherwise does the same as [`RankHandle::new`].
+    /// `lock` is the word of [`Seats::succeed`].
     pub(crate) fn after(
         what: &'static str,
         seats: &Seats,
