@@ -83,25 +83,21 @@ macro_rules! symbol {
     };
 }
 
-/// The symbol of a name: a jump to what its slot holds.
+/// The instructions that jump to what a slot holds.
 #[cfg(target_arch = "x86_64")]
-macro_rules! jump {
-    ($name:ident [$($label:tt)*]) => {
-        core::arch::global_asm!(
-            ".text",
-            ".balign 16",
-            concat!(".globl ", $($label)*),
-            concat!(".type ", $($label)*, ", @function"),
-            concat!($($label)*, ":"),
-            "jmp qword ptr [rip + {slot}]",
-            concat!(".size ", $($label)*, ", . - ", $($label)*),
-            slot = sym slots::$name,
-        );
+macro_rules! through_slot {
+    () => {
+        "jmp qword ptr [rip + {slot}]"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! through_slot {
+    () => {
+        "adrp x16, {slot}\nldr x16, [x16, :lo12:{slot}]\nbr x16"
     };
 }
 
 /// The symbol of a name: a jump to what its slot holds.
-#[cfg(target_arch = "aarch64")]
 macro_rules! jump {
     ($name:ident [$($label:tt)*]) => {
         core::arch::global_asm!(
@@ -110,13 +106,11 @@ macro_rules! jump {
             concat!(".globl ", $($label)*),
             concat!(".type ", $($label)*, ", @function"),
             concat!($($label)*, ":"),
-            "adrp x16, {slot}",
-            "ldr x16, [x16, :lo12:{slot}]",
-            "br x16",
+            $crate::export::through_slot!(),
             concat!(".size ", $($label)*, ", . - ", $($label)*),
             slot = sym slots::$name,
         );
     };
 }
 
-pub(crate) use {entries, functions, jump, numbers, pairs, symbol};
+pub(crate) use {entries, functions, jump, numbers, pairs, symbol, through_slot};
