@@ -1,14 +1,17 @@
 //! Reports name the line of each allocation that is falsely shared or has races, in programs written for
 //! this, and no other line.
+#[path = "here/on_ranks.rs"]
+mod on_ranks;
+
 use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
-use foregather_dsm::memory::{Array, Settings, SharedAllocator, Site, Thread, lanes, run};
+use foregather_dsm::memory::{Array, Settings, SharedAllocator, Site, Thread, run};
 use foregather_dsm::protocol::Counts;
 use foregather_dsm::{Access, Minipage};
-use foregather_machine::{Address, Error};
-use foregather_shm::{Lane, SegmentSpec, ShmFabric};
+use foregather_machine::Error;
+use foregather_shm::Lane;
 use foregather_thread as threads;
 use foregather_wait::Policy;
-use std::sync::Arc;
+use on_ranks::on_ranks;
 
 type OfThread<'t> = Thread<'t, Lane<threads::Thread>>;
 
@@ -36,23 +39,11 @@ fn written<S: Sync>(
     program: impl Fn(&OfThread<'_>, &S) -> Result<(), Error> + Sync,
 ) -> Written {
     let settings = Settings { bytes: 1 << 16, threads, journal: 10_000, policy: Some(Policy::Block), ..Settings::default() };
-    let exchange = ShmFabric::between_threads(SegmentSpec::new(ranks, lanes(threads))).unwrap();
-    let (layout, program) = (&layout, &program);
-    std::thread::scope(|scope| {
-        let start = |rank| {
-            let exchange = Arc::clone(&exchange);
-            scope.spawn(move || {
-                let lane = |lane| exchange.lane(threads::Thread::current(), Address { rank, lane }).unwrap();
-                run((0..lanes(threads)).map(lane).collect(), settings, layout, program).unwrap()
-            })
-        };
-        let started: Vec<_> = (0..ranks).map(start).collect();
-        let served: Vec<_> = started.into_iter().map(|rank| rank.join().unwrap()).collect();
-        let sites = served[0].sites.clone();
-        let traffic = served.iter().flat_map(|served| served.server.directory().counts().collect::<Vec<_>>()).collect();
-        let journals = served.into_iter().flat_map(|served| served.leave().into_iter().filter_map(|end| end.journal)).collect();
-        Written { journals, sites, traffic }
-    })
+    let served = on_ranks(ranks, threads, |_, lanes| run(lanes, settings, &layout, &program).unwrap());
+    let sites = served[0].sites.clone();
+    let traffic = served.iter().flat_map(|served| served.server.directory().counts().collect::<Vec<_>>()).collect();
+    let journals = served.into_iter().flat_map(|served| served.leave().into_iter().filter_map(|end| end.journal)).collect();
+    Written { journals, sites, traffic }
 }
 
 const ROUNDS: usize = 30;

@@ -1,11 +1,14 @@
 //! Ranks of this process that give up: all others get the rank, wherever they wait.
+#[path = "here/on_ranks.rs"]
+mod on_ranks;
+
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread, lanes, run};
 use foregather_machine::{Address, Cause, Error};
 use foregather_shm::{Lane, SegmentSpec, ShmFabric};
 use foregather_thread as threads;
 use foregather_wait::Policy;
+use on_ranks::on_ranks;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 type OfThread<'t> = Thread<'t, Lane<threads::Thread>>;
 
@@ -18,23 +21,12 @@ fn ranks<S: Sync, R: Send>(
     layout: impl Fn(u32, &mut SharedAllocator) -> Result<S, Error> + Sync,
     program: impl Fn(&OfThread<'_>, &S) -> Result<R, Error> + Sync,
 ) -> Vec<End<R>> {
-    let exchange = ShmFabric::between_threads(SegmentSpec::new(count, lanes(settings.threads))).unwrap();
-    let (layout, program) = (&layout, &program);
-    std::thread::scope(|scope| {
-        let start = |rank| {
-            let exchange = Arc::clone(&exchange);
-            scope.spawn(move || {
-                let lane = |lane| exchange.lane(threads::Thread::current(), Address { rank, lane }).unwrap();
-                let all = (0..lanes(settings.threads)).map(lane).collect();
-                let end = catch_unwind(AssertUnwindSafe(|| {
-                    let served = run(all, settings, |memory| layout(rank, memory), program)?;
-                    Ok(served.leave().into_iter().map(|end| end.result).collect())
-                }));
-                end.map_err(|panic| (*panic.downcast::<&str>().unwrap()).to_owned())
-            })
-        };
-        let started: Vec<_> = (0..count).map(start).collect();
-        started.into_iter().map(|rank| rank.join().unwrap()).collect()
+    on_ranks(count, settings.threads, |rank, lanes| {
+        let end = catch_unwind(AssertUnwindSafe(|| {
+            let served = run(lanes, settings, |memory| layout(rank, memory), &program)?;
+            Ok(served.leave().into_iter().map(|end| end.result).collect())
+        }));
+        end.map_err(|panic| (*panic.downcast::<&str>().unwrap()).to_owned())
     })
 }
 

@@ -1,11 +1,13 @@
 //! Runs ranks as threads of this process, each with a space of its own, over lanes in shared memory, for the
 //! tests of this crate.
-use foregather_dsm::memory::{Settings, SharedAllocator, Thread, lanes, run};
+mod on_ranks;
+
+use foregather_dsm::memory::{Settings, SharedAllocator, Thread, run};
 use foregather_dsm::views::Backend;
-use foregather_machine::{Address, Error};
-use foregather_shm::{Lane, SegmentSpec, ShmFabric};
+use foregather_machine::Error;
+use foregather_shm::Lane;
 use foregather_thread as threads;
-use std::sync::Arc;
+use on_ranks::on_ranks;
 
 pub(crate) type OfThread<'t> = Thread<'t, Lane<threads::Thread>>;
 
@@ -16,20 +18,11 @@ pub(crate) fn ranks<S: Sync, R: Send>(
     layout: impl Fn(&mut SharedAllocator) -> Result<S, Error> + Sync,
     program: impl Fn(&OfThread<'_>, &S) -> Result<R, Error> + Sync,
 ) -> Vec<R> {
-    let exchange = ShmFabric::between_threads(SegmentSpec::new(count, lanes(settings.threads))).unwrap();
-    let (layout, program) = (&layout, &program);
-    std::thread::scope(|scope| {
-        let start = |rank| {
-            let exchange = Arc::clone(&exchange);
-            scope.spawn(move || {
-                let lane = |lane| exchange.lane(threads::Thread::current(), Address { rank, lane }).unwrap();
-                let all = (0..lanes(settings.threads)).map(lane).collect();
-                run(all, settings, layout, program).unwrap().leave().into_iter().map(|end| end.result).collect::<Vec<_>>()
-            })
-        };
-        let started: Vec<_> = (0..count).map(start).collect();
-        started.into_iter().flat_map(|rank| rank.join().unwrap()).collect()
-    })
+    let all = on_ranks(count, settings.threads, |_, lanes| {
+        let ended = run(lanes, settings, &layout, &program).unwrap().leave();
+        ended.into_iter().map(|end| end.result).collect::<Vec<_>>()
+    });
+    all.into_iter().flatten().collect()
 }
 
 /// Returns the backends of this machine.
