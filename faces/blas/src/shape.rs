@@ -3,7 +3,7 @@
 //!
 //! `shapes! { at: NAME<T>(ARGUMENT: KIND, ...) for (VIEW, ...) { CHECKS } (VALUE, ...); ... }` makes
 //! functions that do the checks, which return where there is nothing to do, and then call the routine, which
-//! takes the views, with the values. `at` is the call's [`CallSite`](crate::site::Site).
+//! takes the views, with the values. `at` is the call's [`CallSite`](crate::site::CallSite).
 
 /// The shapes of a level.
 macro_rules! shapes {
