@@ -39,6 +39,14 @@ struct Meter {
     spans: Histogram<u64>,
 }
 
+/// An empty list for all samples of a member, whose memory has its pages: else a fault on a new page would
+/// end, now and then, a spin of a few microseconds for which nothing else is in the way.
+fn room() -> Vec<Exit> {
+    let mut exits = vec![Exit { cycles: 1, cpu: 1 }; SAMPLES];
+    exits.clear();
+    exits
+}
+
 /// For any time up to some minutes, in cycles or nanoseconds, three digits of it; what is longer counts as
 /// that.
 fn histogram() -> Histogram<u64> {
@@ -46,12 +54,18 @@ fn histogram() -> Histogram<u64> {
 }
 
 impl Meter {
-    fn begin(cell: &BarrierCell) -> Self {
-        let (cpu_ns, switches) = (usage::process_cpu().0, usage::process_switches());
-        let spans = histogram();
-        let began = clock::cycles();
-        let end = began + clock::nanos_to_cycles(Nanos(cell.span_ns));
-        Self { began, last: began, end, cpu_ns, switches, spans }
+    /// A stopwatch whose memory has its pages: a page fault takes a few microseconds, for which others wait.
+    fn new() -> Self {
+        let mut spans = histogram();
+        spans.reset();
+        Self { began: 0, last: 0, end: 0, cpu_ns: 0, switches: Switches::default(), spans }
+    }
+
+    fn begin(&mut self, cell: &BarrierCell) {
+        (self.cpu_ns, self.switches) = (usage::process_cpu().0, usage::process_switches());
+        self.began = clock::cycles();
+        self.end = self.began + clock::nanos_to_cycles(Nanos(cell.span_ns));
+        self.last = self.began;
     }
 
     /// Counts one episode. Returns whether the time is over.
@@ -124,12 +138,14 @@ impl<'c> Episodes<'c> {
     pub fn member<M: Meeting>(&self, rank: u32, mut meeting: M) -> Result<(), M::Error> {
         let cell = self.cell;
         let mut work = Work::new(cell.grain_ns, cell.iterations_per_us, cell.shape, u64::from(rank));
-        let mut exits = Vec::with_capacity(SAMPLES);
+        let (mut exits, mut meter) = (room(), (rank == 0).then(Meter::new));
         for _ in 1..WARM_UP {
             meeting.wait()?;
         }
         meeting.start()?;
-        let mut meter = (rank == 0).then(|| Meter::begin(cell));
+        if let Some(meter) = &mut meter {
+            meter.begin(cell);
+        }
         let settled = clock::cycles() + clock::nanos_to_cycles(Nanos(cell.settle_ns));
         let (mut episode, mut settling) = (0, 0);
         loop {
@@ -140,7 +156,7 @@ impl<'c> Episodes<'c> {
             // The last episode is announced before a barrier, so all members know of it behind that barrier.
             if let Some(meter) = &mut meter {
                 if cell.settle_ns > 0 && episode == settling && clock::cycles() < settled {
-                    *meter = Meter::begin(cell);
+                    meter.begin(cell);
                     settling += 1;
                 } else if meter.tick() {
                     self.last_episode.store(episode, Relaxed);

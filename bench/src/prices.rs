@@ -55,10 +55,7 @@ pub fn measure() -> Result<(Vec<Price>, Costs), Error> {
     prices.push(round_trip("yield_switch_ns", "yield to another thread of this processor", (here, here), Policy::Yield, 600)?);
     prices.push(tick(here)?);
     if let Some(&there) = allowed.get(1) {
-        let mut line =
-            round_trip("line_round_trip_ns", "a line to another processor and back", (here, there), Policy::Spin, 1_000)?;
-        line.samples_ns.iter_mut().for_each(|half| *half *= 2.0);
-        prices.push(line);
+        prices.push(line(here, there)?);
         prices.extend(remote_wake(here, there, false)?);
     }
     let price = |name: &str, typical: Nanos| {
@@ -128,6 +125,53 @@ fn round_trip(name: &'static str, what: &'static str, cpus: (CpuId, CpuId), poli
     })?;
     let samples_ns = ends.into_iter().next().unwrap_or(Ok(vec![]))?;
     Ok(Price { name, what, samples_ns })
+}
+
+/// A line goes to another processor and back.
+fn line(here: CpuId, there: CpuId) -> Result<Price, Error> {
+    let mut line = round_trip("line_round_trip_ns", "a line to another processor and back", (here, there), Policy::Spin, 1_000)?;
+    line.samples_ns.iter_mut().for_each(|half| *half *= 2.0);
+    Ok(line)
+}
+
+/// How long a line takes to another processor and back at this moment: the median. A hypervisor that moves
+/// virtual processors between cores changes it. `None` with one processor.
+///
+/// # Errors
+/// As [`measure`].
+pub fn line_round_trip() -> Result<Option<Nanos>, Error> {
+    let allowed = affinity::allowed();
+    let Some(&there) = allowed.get(1) else { return Ok(None) };
+    let median = line(allowed[0], there)?.median();
+    Ok((median >= 1.0).then_some(Nanos(median as u64)))
+}
+
+/// By how much the interrupt of a tick lasts longer than the shortest one, on average, as a thread sees it
+/// that only computes. `None` if the kernel does not say how long a tick is.
+///
+/// # Errors
+/// If a thread cannot be pinned.
+pub fn tick_spread() -> Result<Option<Nanos>, Error> {
+    const TICKS: usize = 30;
+    let Some(tick) = facts::tick() else { return Ok(None) };
+    let here = affinity::allowed()[0];
+    let gaps = foregather_thread::run(1, |_| Some(here), |_, _| (0..TICKS).map(|_| longest_gap(tick)).collect::<Vec<_>>())?;
+    let gaps: Vec<u64> = gaps.into_iter().flatten().collect();
+    let least = gaps.iter().copied().min().unwrap_or(0);
+    let mean = gaps.iter().map(|gap| gap - least).sum::<u64>() / TICKS as u64;
+    Ok(Some(clock::cycles_to_nanos(mean)))
+}
+
+/// The longest time between two looks at the clock during a span, in cycles.
+fn longest_gap(span: Nanos) -> u64 {
+    let (mut last, mut longest) = (clock::cycles(), 0);
+    let end = last + clock::nanos_to_cycles(span);
+    while last < end {
+        let now = clock::cycles();
+        longest = longest.max(now - last);
+        last = now;
+    }
+    longest
 }
 
 /// How long it takes to wake a sleeper whose processor is busy with another thread, which it preempts: the
@@ -216,6 +260,16 @@ fn tick(here: CpuId) -> Result<Price, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_takes_some_time_and_ticks_differ_by_less_than_a_tick() {
+        if affinity::allowed().len() > 1 {
+            assert!(line_round_trip().unwrap().is_some_and(|line| line > Nanos(5)));
+        }
+        let spread = tick_spread().unwrap();
+        assert!(spread.is_none_or(|spread| spread < Nanos::from_ms(100)), "{spread:?}");
+        assert!(longest_gap(Nanos::from_us(100)) > 0);
+    }
 
     #[test]
     fn every_price_has_samples_and_the_dear_ones_are_dearer() {

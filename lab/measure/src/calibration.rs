@@ -25,6 +25,9 @@ const BACKGROUND: Nanos = Nanos::from_us(30);
 pub(super) const BACKGROUND_HZ: u32 = 50;
 const MOST_BACKGROUND_HZ: f64 = 400.0;
 
+/// More is a tick in which another thread ran.
+const MOST_SPREAD: Nanos = Nanos::from_us(20);
+
 /// What runs on an idle machine, too. It takes hardly any time, but without it the threads of two processors
 /// that take turns with others would do so in step, or never meet, for as long as they run.
 pub(super) fn background(hz: u32) -> Option<Job> {
@@ -44,8 +47,8 @@ impl Calibration {
         Self { prices: Prices::measured(costs), tick, slice, turn, background_hz: BACKGROUND_HZ }
     }
 
-    /// The same, with the price of preempting a busy processor and the rate of background wake-ups as they
-    /// are measured now.
+    /// The same, with the price of preempting a busy processor, the spread of its ticks and the rate of
+    /// background wake-ups as they are measured now.
     ///
     /// # Errors
     /// If a thread cannot be pinned, or a partner never answered.
@@ -53,6 +56,9 @@ impl Calibration {
         let mut this = Self::of(costs);
         if let Some(wake) = foregather_bench::prices::busy_wake()? {
             this.prices.preempt = wake - this.prices.switch - this.prices.waker;
+        }
+        if let Some(spread) = foregather_bench::prices::tick_spread()? {
+            this.prices.tick_spread = spread.min(MOST_SPREAD);
         }
         // Each wake-up switches to the thread and back.
         if let Some(hz) = sched::switches_hz() {
@@ -101,6 +107,7 @@ pub(super) mod tests {
             migration: Nanos::ZERO,
             move_call: Nanos(10_000),
             look: Nanos(1_600),
+            tick_spread: Nanos::ZERO,
         },
         tick: Nanos::from_ms(4),
         slice: Nanos::from_us(1_400),

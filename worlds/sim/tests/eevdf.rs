@@ -24,6 +24,7 @@ const PRICES: Prices = Prices {
     migration: Nanos(1_000),
     move_call: Nanos(10_000),
     look: Nanos(1_600),
+    tick_spread: Nanos::ZERO,
 };
 
 fn study(cpus: u32, rules: Eevdf, jobs: Vec<Job>, limit: Nanos) -> Study {

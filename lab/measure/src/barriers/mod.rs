@@ -25,6 +25,7 @@ use foregather_results::row::Row;
 use foregather_results::table::Shows::{Count, Figure, Label};
 use foregather_results::table::{Heading, ResultTable, texts};
 use foregather_results::{Measurement, Results};
+use predict::{PredictionPlan, Predictions};
 use waiters::Waiter;
 
 /// A quota is kept over 100 ms, and what happens within the first of these periods says nothing of it: cells
@@ -99,21 +100,18 @@ impl Experiment for BarriersOptions {
         let repetitions = self.repetitions.unwrap_or(repetitions);
         let ms = self.ms.unwrap_or(if draws { 200 } else { ms });
         notes.extend(left_out(&rows, &waiters));
-        let predicted = if self.predict {
-            let (rows, waiters, named, span) = (&rows, &waiters, self.waiters.is_some(), Nanos::from_ms(ms));
-            Some(predict::PredictionPlan { rows, waiters, named, costs: &costs, span }.predict(quiet)?)
-        } else {
-            None
-        };
-        let mut found = matrix(&rows, &waiters, repetitions, ms, (self.seed, quiet))?;
+        let plan = PredictionPlan { waiters: &waiters, named: self.waiters.is_some(), costs: &costs, span: Nanos::from_ms(ms) };
+        let mut predictions = self.predict.then(|| Predictions::new(plan)).transpose()?;
+        let predict = |row| predictions.as_mut().map_or(Ok(()), |predictions| predictions.predict(row));
+        let mut found = matrix(&rows, &waiters, (repetitions, ms), (self.seed, quiet), predict)?;
         found.measurements.extend(figures::summaries(&found.measurements));
         if self.ablation {
             ablation::describe(&mut found.measurements);
         }
         notes.append(&mut found.notes);
-        if let Some((predicted, left_out)) = predicted {
-            found.measurements.extend(predicted.against(&found.measurements));
-            notes.extend(left_out);
+        if let Some(predictions) = &predictions {
+            found.measurements.extend(predictions.against(&found.measurements));
+            notes.extend(predictions.notes());
         }
         Ok(Measured { notes, ..found })
     }
@@ -171,14 +169,21 @@ fn can_take(waiter: &Waiter, row: &Row) -> bool {
     kind.is_none_or(|kind| kind.takes(row.threads).is_ok())
 }
 
-/// All cells, of `ms` milliseconds each.
-fn matrix(rows: &[Row], waiters: &[Waiter], repetitions: u32, ms: u64, (seed, quiet): (u64, bool)) -> Result<Measured> {
+/// All cells, of `ms` milliseconds each. `before` is called with each row before it is measured.
+fn matrix<'a>(
+    rows: &'a [Row],
+    waiters: &[Waiter],
+    (repetitions, ms): (u32, u64),
+    (seed, quiet): (u64, bool),
+    mut before: impl FnMut(&'a Row) -> Result<()>,
+) -> Result<Measured> {
     let iterations_per_us = Work::iterations_per_us();
     let takes = |row: &Row, waiter: &Waiter| row.threads >= waiter.least_threads && can_take(waiter, row);
     let taken = |row: &Row| waiters.iter().filter(|waiter| takes(row, waiter)).cloned().collect::<Vec<_>>();
     let cells = rows.iter().map(|row| taken(row).len()).sum();
     let mut matrix = CellLoop::new("barriers", cells, repetitions, TurnOrder::Random(seed), quiet);
     for row in rows {
+        before(row)?;
         let cell = |waiter: &Waiter| BarrierCell {
             waiter: waiter.spec.clone(),
             threads: row.threads,

@@ -63,6 +63,7 @@ impl Scenario {
             migration: Nanos::ZERO,
             move_call: WAKE_1999,
             look: Nanos(500),
+            tick_spread: Nanos::ZERO,
         };
         Self {
             nic: Nic { interrupt: WAKE_1999, ..Nic::FM_MYRINET },

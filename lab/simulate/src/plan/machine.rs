@@ -18,7 +18,7 @@ table! {
 patch! {
     "[machine.prices]" PriceTable => Prices {
         switch: Time, switch_to_idle: Time, wake_idle: Time, waker: Time, preempt: Time, yield_call: Span, yield_switch: Time, line: Time,
-        migration: Time, move_call: Time, look: Time;
+        migration: Time, move_call: Time, look: Time, tick_spread: Time;
         calibration: (usize, String)
     }
 }

@@ -59,7 +59,7 @@ fn a_number_of_threads_is_a_plan() {
 #[test]
 fn every_rule_of_the_old_scheduler_can_be_set() {
     let rules = "[machine]\ncpus = 8\nties = \"random\"\nresolution = \"10 ns\"\n[machine.prices]\nswitch = \"3 us\"\nwaker = \"1 us\"\npreempt = \"1 us\"\n\
-                 switch-to-idle = \"2 us\"\nwake-idle = \"4 us\"\nyield-call = \"5 us\"\nyield-switch = \"6 us\"\nline = \"100 ns\"\nmigration = \"7 us\"\nmove-call = \"8 us\"\nlook = \"9 us\"\n\
+                 switch-to-idle = \"2 us\"\nwake-idle = \"4 us\"\nyield-call = \"5 us\"\nyield-switch = \"6 us\"\nline = \"100 ns\"\nmigration = \"7 us\"\nmove-call = \"8 us\"\nlook = \"9 us\"\ntick-spread = \"2 us\"\n\
                  [machine.linux24]\ntick = \"10 ms\"\nallocation-ticks = 5\npenalty-ticks = 1\nbonus-ticks = 2\nthreshold-ticks = 3\n\
                  accounting = \"staggered\"\nwhole-ticks = true\ninsertion = \"tail\"\ncharge-switch = false\nhold = false\n\
                  previous-wins = false\nlazy-space = false\natomic-wakes = false\nidle-polls = true\nwakeup = \"gv\"\ncache-flush = \"50 us\"\n";
@@ -78,6 +78,7 @@ fn every_rule_of_the_old_scheduler_can_be_set() {
         migration: us(7),
         move_call: us(8),
         look: us(9),
+        tick_spread: us(2),
     };
     assert_eq!(machine.prices, prices);
     let Scheduler::Linux24(rules) = machine.scheduler else { panic!("{:?}", machine.scheduler) };

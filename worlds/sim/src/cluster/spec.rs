@@ -53,6 +53,7 @@ impl ClusterSpec {
             migration: Nanos::ZERO,
             move_call: us(3),
             look: Nanos(500),
+            tick_spread: Nanos::ZERO,
         };
         let scheduler = Scheduler::Linux24(Linux24 { tick: Nanos::from_ms(10), ..Linux24::LINUX_2_2 });
         let machine = MachineSpec { cpus: 1, prices, scheduler, ties: Ties::ArriveFirst, resolution: Nanos(1) };

@@ -96,6 +96,7 @@ impl Kernel {
             self.settle(cpu);
             self.scheduler.tick(&mut self.machine, cpu);
             self.machine.processors[cpu as usize].tick = self.scheduler.next_tick(&self.machine, cpu);
+            self.machine.delay_tick(cpu);
         }
         let processor = self.machine.cpu(cpu);
         if processor.switching {
@@ -195,6 +196,7 @@ impl Kernel {
         let processor = &mut machine.processors[cpu as usize];
         (processor.marked, processor.deferred, processor.extended_until) = (false, false, Nanos::MAX);
         let (present, interrupted) = (processor.current, std::mem::take(&mut processor.interrupted));
+        let late = std::mem::take(&mut processor.late);
         let goes_on = present != NOBODY && machine.thread(present).life == Life::Running;
         let next = self.scheduler.choose(machine, cpu, goes_on.then_some(present)).unwrap_or(NOBODY);
         if std::mem::take(&mut machine.rearm) {
@@ -208,10 +210,16 @@ impl Kernel {
             }
             return;
         }
-        self.switch(engine, cpu, (present, next), interrupted);
+        self.switch(engine, cpu, (present, next), (interrupted, late));
     }
 
-    fn switch<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId, (present, next): (u32, u32), interrupted: bool) {
+    fn switch<Q: Queue>(
+        &mut self,
+        engine: &Engine<Q>,
+        cpu: CpuId,
+        (present, next): (u32, u32),
+        (interrupted, late): (bool, Nanos),
+    ) {
         let machine = &mut self.machine;
         let now = machine.now;
         machine.counts.switches += 1;
@@ -230,6 +238,7 @@ impl Kernel {
             }
             _ => machine.prices.switch,
         };
+        price += late;
         if next != NOBODY {
             let it = &mut machine.threads[next as usize];
             if it.cpu != cpu {

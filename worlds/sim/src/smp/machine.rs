@@ -130,6 +130,8 @@ pub(super) struct Processor {
     pub(super) extended_until: Nanos,
     /// Another processor marked it: its next switch pays for the interrupt.
     pub(super) interrupted: bool,
+    /// By how much the interrupt of this tick delays the switch that it asks for.
+    pub(super) late: Nanos,
     /// Up to when its time is accounted for.
     pub(super) since: Nanos,
     pub(super) last_schedule: Nanos,
@@ -189,6 +191,7 @@ impl Machine {
             deferred: false,
             extended_until: Nanos::MAX,
             interrupted: false,
+            late: Nanos::ZERO,
             since: Nanos::ZERO,
             last_schedule: Nanos::ZERO,
             idle: (Nanos::ZERO, Nanos::MAX),
@@ -265,6 +268,14 @@ impl Machine {
     #[inline]
     pub(super) fn uncharged(&self, cpu: CpuId) -> Nanos {
         self.cpu(cpu).uncharged(self.now)
+    }
+
+    /// Draws by how much the interrupt of a tick delays the switch, if it asks for one.
+    pub(super) fn delay_tick(&mut self, cpu: CpuId) {
+        let mean_ns = self.prices.tick_spread.0 as f64;
+        if mean_ns > 0.0 && self.cpu(cpu).marked {
+            self.processors[cpu as usize].late = Nanos((-self.random.unit().ln() * mean_ns) as u64);
+        }
     }
 
     /// Asks a processor to reschedule (`need_resched` and an interrupt): at once, or when its switch has

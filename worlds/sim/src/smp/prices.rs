@@ -30,6 +30,9 @@ pub struct Prices {
     pub move_call: Nanos,
     /// What it costs to ask whether a thread is running, or to fetch it.
     pub look: Nanos,
+    /// By how much a tick's interrupt lasts longer than it must before it switches to another thread: the
+    /// mean. It differs from tick to tick, and between processors that tick at the same moment.
+    pub tick_spread: Nanos,
 }
 
 impl Prices {
@@ -47,12 +50,13 @@ impl Prices {
         migration: Nanos::ZERO,
         move_call: Nanos::from_us(6),
         look: Nanos::ZERO,
+        tick_spread: Nanos::ZERO,
     };
 
     /// The prices of a machine whose costs were measured. What a thread pays to leave its processor idle is
     /// part of the local switch. The wake-up of an idle processor lasts from the waker's call on, and what
-    /// that costs the waker goes on beside it: neither is part of the other. Moves, looks and `preempt` are
-    /// not among them: the first two have the prices of a virtual machine of 2025.
+    /// that costs the waker goes on beside it: neither is part of the other. Moves, looks, `preempt` and
+    /// `tick_spread` are not among them: the first two have the prices of a virtual machine of 2025.
     pub const fn measured(costs: &Costs) -> Self {
         Self {
             switch: costs.local_switch,
@@ -66,6 +70,7 @@ impl Prices {
             migration: Nanos::ZERO,
             move_call: Nanos::from_us(10),
             look: Nanos(1_600),
+            tick_spread: Nanos::ZERO,
         }
     }
 }

@@ -1,25 +1,27 @@
 //! Predicted against measured: the teams of the matrix in the simulator of processors, with this machine's
 //! prices, beside their times here.
 //!
-//! `team`: a row of the matrix as a simulation, and where its threads begin. `modes`: the one or two
+//! `team`: a row of the matrix as a simulation. `places`: where its threads begin. `modes`: the one or two
 //! states in which a team may settle, and the share of starts in each.
 //!
-//! Predictions are made before anything is measured.
+//! A row's predictions are made before anything in it is measured, with the price of a line at that moment: a
+//! hypervisor that moves virtual processors to other cores changes it by a factor of six, for minutes.
 
 pub(crate) mod modes;
+mod places;
 pub(crate) mod team;
 
 use super::waiters::Waiter;
 use crate::calibration::Calibration;
 use anyhow::Result;
 use foregather_bench::barriers::parse;
+use foregather_bench::prices;
 use foregather_host::{affinity, interrupt};
 use foregather_machine::{Costs, Nanos};
 use foregather_results::Measurement;
 use foregather_results::geomean_and_worst;
 use foregather_results::ids::{CANDIDATE, PREDICTION_LIMIT};
 use foregather_results::number::digits;
-use foregather_results::progress::ProgressMeter;
 use foregather_results::row::Row;
 use foregather_results::table::Shows::{By, Figure, Label};
 use foregather_results::table::{Heading, ResultTable};
@@ -36,15 +38,13 @@ pub const STARTS: u32 = 12;
 
 /// What to predict, and on which machine.
 pub struct PredictionPlan<'a> {
-    /// The rows that were measured.
-    pub rows: &'a [Row],
-    /// What was measured in them.
+    /// What is measured in each row.
     pub waiters: &'a [Waiter],
     /// Whether the waiters were named by the user. Otherwise a few are simulated.
     pub named: bool,
     /// The machine's prices.
     pub costs: &'a Costs,
-    /// For how long cells were measured, and are simulated.
+    /// For how long cells are measured, and are simulated.
     pub span: Nanos,
 }
 
@@ -57,41 +57,16 @@ pub(crate) struct Prediction<'a> {
     modes: Modes,
 }
 
-/// All that is predicted, before it is measured.
-pub struct Predictions<'a>(Vec<Prediction<'a>>);
+/// Predicts row by row, each before it is measured.
+pub struct Predictions<'a> {
+    plan: PredictionPlan<'a>,
+    likeness: Calibration,
+    found: Vec<Prediction<'a>>,
+    left_out: Vec<String>,
+    notes: Vec<String>,
+}
 
-impl<'a> PredictionPlan<'a> {
-    /// A prediction for each cell that can be simulated, and what was left out.
-    ///
-    /// # Errors
-    /// If the price of a preemption cannot be measured.
-    pub fn predict(&self, quiet: bool) -> Result<(Predictions<'a>, Vec<String>)> {
-        let likeness = Calibration::with_preemption(self.costs)?;
-        let (left_out, rows): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(|row| !row.can_be_simulated());
-        let mut notes = Vec::new();
-        if !left_out.is_empty() {
-            let names: Vec<String> = left_out.iter().map(|row| row.name()).collect();
-            notes.push(format!(
-                "not predicted, because the simulator has no fork-join episodes and no background load but hogs: {}",
-                names.join("; ")
-            ));
-        }
-        let waiters: Vec<&Waiter> = self.waiters.iter().filter(|waiter| self.simulates(waiter)).collect();
-        let mut progress = ProgressMeter::new("predict", rows.len() * waiters.len(), quiet);
-        let mut found = Vec::new();
-        for (row, waiter) in rows.iter().flat_map(|row| waiters.iter().map(move |waiter| (row, waiter))) {
-            progress.step(&format!("{}: {}", row.name(), waiter.name));
-            if interrupt::requested() {
-                break;
-            }
-            match self.simulate(row, waiter, &likeness) {
-                Ok(times_us) => found.extend(Prediction::of(row, &waiter.name, times_us)),
-                Err(error) => notes.push(format!("{} in `{}` is not predicted: {error:#}", waiter.name, row.name())),
-            }
-        }
-        Ok((Predictions(found), notes))
-    }
-
+impl PredictionPlan<'_> {
     /// Returns whether it is this project's, and one of those that were requested.
     fn simulates(&self, waiter: &Waiter) -> bool {
         waiter.ours && (self.named || USUAL.contains(&waiter.name.as_str()))
@@ -104,10 +79,53 @@ impl<'a> PredictionPlan<'a> {
     }
 }
 
-impl Predictions<'_> {
+impl<'a> Predictions<'a> {
+    /// Of no row yet.
+    ///
+    /// # Errors
+    /// If the price of a preemption cannot be measured.
+    pub fn new(plan: PredictionPlan<'a>) -> Result<Self> {
+        let likeness = Calibration::with_preemption(plan.costs)?;
+        Ok(Self { plan, likeness, found: vec![], left_out: vec![], notes: vec![] })
+    }
+
+    /// Predicts the row's cells, if it can be simulated, with what a line costs now.
+    ///
+    /// # Errors
+    /// If a line to another processor cannot be measured.
+    pub fn predict(&mut self, row: &'a Row) -> Result<()> {
+        if !row.can_be_simulated() {
+            self.left_out.push(row.name());
+            return Ok(());
+        }
+        self.likeness.prices.line = prices::line_round_trip()?.map_or(self.likeness.prices.line, |line| line.percent(50));
+        for waiter in self.plan.waiters.iter().filter(|waiter| self.plan.simulates(waiter)) {
+            if interrupt::requested() {
+                break;
+            }
+            match self.plan.simulate(row, waiter, &self.likeness) {
+                Ok(times_us) => self.found.extend(Prediction::of(row, &waiter.name, times_us)),
+                Err(error) => self.notes.push(format!("{} in `{}` is not predicted: {error:#}", waiter.name, row.name())),
+            }
+        }
+        Ok(())
+    }
+
+    /// What was left out, and why.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        if !self.left_out.is_empty() {
+            notes.push(format!(
+                "not predicted, because the simulator has no fork-join episodes and no background load but hogs: {}",
+                self.left_out.join("; ")
+            ));
+        }
+        notes
+    }
+
     /// A measurement for each prediction whose cell was measured, and one for each group of them.
     pub fn against(&self, cells: &[Measurement]) -> Vec<Measurement> {
-        let mut found: Vec<Measurement> = self.0.iter().filter_map(|prediction| prediction.against(cells)).collect();
+        let mut found: Vec<Measurement> = self.found.iter().filter_map(|prediction| prediction.against(cells)).collect();
         found.extend(groups(&found));
         found
     }
@@ -268,7 +286,7 @@ mod tests {
     fn peers_are_not_simulated_and_of_ours_only_a_few_that_nobody_named() {
         let mine = |name: &str| own(name, &Costs::TYPICAL).unwrap();
         let simulates = |named, waiter: &Waiter| {
-            PredictionPlan { rows: &[], waiters: &[], named, costs: &Costs::TYPICAL, span: Nanos::ZERO }.simulates(waiter)
+            PredictionPlan { waiters: &[], named, costs: &Costs::TYPICAL, span: Nanos::ZERO }.simulates(waiter)
         };
         assert!(USUAL.iter().all(|name| simulates(false, &mine(name))));
         let yields = mine("central/yield");

@@ -1,10 +1,11 @@
-//! A row of the matrix as a simulation: the same team, grain, hogs and quota; and where its members begin.
+//! A row of the matrix as a simulation: the same team, grain, hogs and quota.
+use super::places::places;
 use crate::calibration::{Calibration, background};
 use anyhow::{Result, anyhow};
 use foregather_barrier::Algorithm;
 use foregather_bench::WorkDistribution;
 use foregather_host::interrupt;
-use foregather_machine::{CpuId, Nanos, SplitMix};
+use foregather_machine::Nanos;
 use foregather_results::row::Row;
 use foregather_sim::smp::{Distribution, Job, Record, Stop, Study, run};
 use foregather_wait::Policy;
@@ -50,20 +51,10 @@ impl<'a> PredictedTeam<'a> {
         Ok(all)
     }
 
-    /// Where hogs and members begin. The kernel keeps queues equally long, to one thread; which threads share
-    /// a processor, and in which order they run, is chance.
-    fn places(&self, seed: u64) -> (Vec<CpuId>, Vec<CpuId>) {
-        let row = self.row;
-        let order = SplitMix(seed).shuffled((row.hogs + row.threads) as usize);
-        let mut places: Vec<CpuId> = order.iter().map(|&at| at as u32 % self.cpus).collect();
-        let team = places.split_off(row.hogs as usize);
-        (places, team)
-    }
-
     fn study(&self, likeness: &Calibration, seed: u64) -> Study {
         let row = self.row;
         let quota_ms = row.quota.map(|cpus| (cpus * 100.0).round() as u32);
-        let (hogs, members) = self.places(seed);
+        let (hogs, members) = places(row.hogs, row.threads, self.job.gap.is_some(), self.cpus, seed);
         let (pins, start) = if row.pinned { ((0..self.cpus).map(|cpu| vec![cpu]).collect(), vec![]) } else { (vec![], members) };
         let team = Job { group: quota_ms.map(|_| 0), pins, start, ..self.job.clone() };
         let hogs = Job { start: hogs, ..Job::load("hogs", row.hogs) };
@@ -155,22 +146,6 @@ mod tests {
         let pinned = row("2t pinned, 1 us");
         let pinned = team(&pinned, Policy::Block).study(&LIKENESS, 1);
         assert_eq!((&pinned.jobs[0].pins[..], pinned.jobs[0].start.len()), (&[vec![0], vec![1]][..], 0));
-    }
-
-    /// Two members beside two hogs: in one start of three they have a processor to themselves.
-    #[test]
-    fn queues_are_equally_long_and_who_shares_one_is_chance() {
-        let row = row("2t + 2 hogs, 1 us");
-        let team = team(&row, Policy::Spin);
-        let starts = 3_000;
-        let stacked = (1..=starts).filter(|&seed| {
-            let (hogs, members) = team.places(seed);
-            let on_0 = hogs.iter().chain(&members).filter(|&&cpu| cpu == 0).count();
-            assert_eq!(on_0, 2);
-            members[0] == members[1]
-        });
-        let share = stacked.count() as f64 / starts as f64;
-        assert!((0.3..0.37).contains(&share), "{share}");
     }
 
     #[test]

@@ -17,6 +17,10 @@ const PATIENCE: u32 = 2;
 /// After this number of doublings any thread is small enough.
 const MOST_DOUBLINGS: u32 = 24;
 
+/// Loads are averages with this half-life: for about as long, threads that have just been put somewhere do
+/// not weigh enough to be moved.
+const HALF_LIFE: Nanos = Nanos::from_ms(32);
+
 impl Fair {
     /// The weight of the threads that run on the processor or could.
     fn load(&self, cpu: CpuId) -> u64 {
@@ -67,11 +71,23 @@ impl Fair {
         self.pull(machine, cpu, |_, _| u64::MAX).is_some()
     }
 
+    /// Threads that a study puts on processors come to a machine that was busy and balanced before. It is in
+    /// the middle of the longer interval, and these threads' loads have yet to be averaged.
+    pub(super) fn put_off_balance(&mut self, machine: &mut Machine) {
+        let longer = self.longer_interval();
+        self.balance_at = HALF_LIFE + Nanos(machine.random.below(longer.0.max(1)));
+    }
+
+    /// The time between two searches of which the first found all queues equally heavy: the interval is
+    /// doubled, and then both are a tick shorter than they would be.
+    fn longer_interval(&self) -> Nanos {
+        self.rules.balance_interval * 2 + self.rules.tick
+    }
+
     /// Once a tick, gives every idle processor a thread. Now and then it gives every busy one a thread from a
     /// heavier queue: one so small that the queue weighs no less afterwards or, after vain searches, a larger
     /// one, so that three threads on two processors take turns. The first processor that sees the tick acts
     /// for all: on those that have seen it, threads that change places can not be moved.
-    /// places can not be moved.
     pub(super) fn balance(&mut self, machine: &mut Machine) {
         let interval = self.rules.balance_interval;
         if interval == Nanos::ZERO || self.balanced == machine.now || self.queues.iter().all(|queue| queue.runnable() < 2) {
@@ -86,21 +102,22 @@ impl Fair {
             }
         }
         if self.balance_at <= machine.now {
-            self.balance_at = machine.now + interval;
-            self.even_out(machine);
+            let found = self.even_out(machine);
+            self.balance_at = machine.now + if found { interval } else { self.longer_interval() };
         }
     }
 
     /// Gives every busy processor a thread from a heavier queue, if one is small enough, the lightest
-    /// processor first. Only one processor gets a larger thread, or the next would take it back.
-    fn even_out(&mut self, machine: &mut Machine) {
+    /// processor first. Only one processor gets a larger thread, or the next would take it back. Returns
+    /// whether some queue was much heavier than another.
+    fn even_out(&mut self, machine: &mut Machine) -> bool {
         let doublings = (self.failures / PATIENCE).min(MOST_DOUBLINGS);
-        let small = |load: u64, own: u64| {
-            let much = u128::from(load) * 100 > u128::from(own) * u128::from(IMBALANCE_PERCENT);
-            if much { ((load - own) / 2) << doublings } else { 0 }
-        };
+        let much = |load: u64, own: u64| u128::from(load) * 100 > u128::from(own) * u128::from(IMBALANCE_PERCENT);
+        let small = |load: u64, own: u64| if much(load, own) { ((load - own) / 2) << doublings } else { 0 };
         let mut lightest_first: Vec<CpuId> = machine.cpus().collect();
         lightest_first.sort_by_key(|&cpu| self.load(cpu));
+        let ends = lightest_first.first().zip(lightest_first.last());
+        let found = ends.is_some_and(|(&lightest, &heaviest)| much(self.load(heaviest), self.load(lightest)));
         let most = if doublings == 0 { lightest_first.len() } else { 1 };
         let mut moved = 0;
         for cpu in lightest_first {
@@ -112,5 +129,6 @@ impl Fair {
             }
         }
         self.failures = if moved > 0 { 0 } else { self.failures + 1 };
+        found
     }
 }

@@ -194,6 +194,9 @@ impl Dispatch for Fair {
             entity.rest = Some(virtual_span(entity.slice, entity.weight) / 2);
             self.enqueue(machine, cpu, thread);
         }
+        if order.iter().any(|&thread| machine.thread(thread).spec.start.is_some()) {
+            self.put_off_balance(machine);
+        }
     }
 
     fn choose(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32> {

@@ -28,8 +28,9 @@ pub struct Eevdf {
     /// Where a woken thread is put.
     pub placement: Placement,
     /// How often a busy processor looks for a queue that is heavier by at least twice a thread's weight, and
-    /// pulls that thread; every third time once its weight is enough. Zero: never, nor do idle processors
-    /// pull at ticks. A processor that becomes idle always pulls.
+    /// pulls that thread; every third time once its weight is enough. After a search that found all queues
+    /// equally heavy, the next one is twice as far away, and a tick. Zero: never, nor do idle processors pull
+    /// at ticks. A processor that becomes idle always pulls.
     pub balance_interval: Nanos,
     /// Control groups; jobs name them by their number here.
     pub groups: Vec<Group>,

@@ -30,6 +30,7 @@ const PRICES: Prices = Prices {
     migration: Nanos(2_000),
     move_call: Nanos(10_000),
     look: Nanos(1_600),
+    tick_spread: Nanos::ZERO,
 };
 
 fn machine(cpus: u32, scheduler: Scheduler) -> MachineSpec {
