@@ -350,6 +350,42 @@ fn three_threads_on_two_processors_take_turns() {
     assert_near(alone[2], 6_000.0, 1.0);
 }
 
+/// Linux searches at intervals of 28 or, once all queues were equally heavy, 60 ms, and by loads that are
+/// averages: traces of 25 teams that were forked onto one of two busy processors show the first move after 35
+/// to 174 ms, 67 in the median.
+#[test]
+fn threads_that_start_on_one_busy_processor_are_moved_at_some_later_search() {
+    let jobs = || vec![Job { start: vec![0, 1], ..Job::load("hogs", 2) }, Job { start: vec![0, 0], ..Job::load("team", 2) }];
+    let moved = |seed| {
+        let outcome = outcome(&Study { seed, ..study(2, Eevdf::LINUX, jobs(), MS * 300) });
+        let there = spans(&outcome, State::Compute).filter(|span| span.cpu == 1 && span.thread != 1);
+        there.map(|span| span.from).min().expect("one is moved")
+    };
+    let mut times: Vec<Nanos> = (0..21).map(moved).collect();
+    times.sort_unstable();
+    assert!(times[0] > MS * 32 && times[20] < MS * 110, "{times:?}");
+    assert!((MS * 45..MS * 85).contains(&times[10]), "{times:?}");
+}
+
+/// All processors tick at one moment, but the interrupts do not last equally long: with traces on, a quarter of
+/// the switches at one tick of two processors were 5 us apart or more. That decides whether two that spin for
+/// 2 us meet.
+#[test]
+fn a_spread_of_ticks_delays_switches_and_keeps_short_spins_from_meeting() {
+    let beside_hogs = |policy, tick_spread: Nanos| {
+        let hogs = Job { start: vec![0, 1, 0, 1], ..Job::load("hogs", 4) };
+        let team = Job { start: vec![0, 1], ..Job::meeting("team", 2, u64::MAX, Distribution::Constant(Nanos(100)), policy) };
+        let mut study = study(2, Eevdf::LINUX, vec![hogs, team], MS * 2_000);
+        study.machine.prices.tick_spread = tick_spread;
+        outcome(&study)
+    };
+    let switch_us = |outcome: &Outcome| outcome.split.switch.as_us() / outcome.counts.switches as f64;
+    let [none, some] = [Nanos::ZERO, US * 5].map(|spread| switch_us(&beside_hogs(Policy::Spin, spread)));
+    assert_near(some - none, 5.0, 15.0);
+    let [met, missed] = [Nanos::ZERO, US * 5].map(|spread| beside_hogs(Policy::SpinThenYield { spin: US * 2 }, spread).jobs[1].met);
+    assert!(missed * 3 < met * 2, "{missed} of {met}");
+}
+
 #[test]
 fn an_idle_processor_is_given_a_waiting_thread() {
     // Two meet and end early; then their processor is for the hogs of the other one.

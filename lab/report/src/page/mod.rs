@@ -2,8 +2,10 @@
 //!
 //! - `headline`: the results in a few sentences. `side_by_side`: those of a demo, as bars. `placed`: which
 //!   figure stands where. `claims`: those of papers. `rivals`: programs of other projects beside ours.
+//!   `cures`: what advice was worth.
 //! - `origin`: what disturbed the runs, notes, provenance, the data. `glossary`: the words.
 mod claims;
+mod cures;
 mod glossary;
 mod headline;
 mod origin;
@@ -39,6 +41,7 @@ pub fn page_of_demo(results: &[Results], demo: &[SideBySide]) -> String {
         origin::noise(results),
         placed.contents(results),
         placed.measured(&documents),
+        cures::section(results),
         rivals::section(results),
         of_papers,
         origin::notes(results, &documents),

@@ -1,10 +1,10 @@
 //! Where a team's threads begin beside busy processes: where a fork puts them.
 //!
-//! Seen in traces of 330 starts beside one to four busy processes on two processors (Linux 6.18). A new thread
-//! goes to the processor with the lowest load, and stays with the thread that forks it if that one's processor
-//! is not much heavier. Loads are averages: of the threads that were forked a moment ago they show a part, so
-//! two in a row often get the same processor. Of two threads beside two busy processes, one on each processor,
-//! both went to the other processor than their parent's in 32 of 48 starts, and in 16 one went there.
+//! Seen in traces of 330 starts beside one to four busy processes on two processors (Linux 6.18). A new
+//! thread goes to the processor with the lowest load, but stays with the thread that forks it if that one's
+//! processor is not much heavier. Loads are averages: of threads that were forked a moment ago they show a
+//! part, so two in a row often get the same processor. Of two threads beside two busy processes, one on each
+//! processor, both went to the other processor than their parent's in 32 of 48 starts, one in the other 16.
 use foregather_machine::{CpuId, SplitMix};
 
 /// A processor is much heavier if its load exceeds this many times another's (`imbalance_pct`).
@@ -52,7 +52,8 @@ impl Forks<'_> {
         lightest.filter(|&cpu| own > IMBALANCE * self.load(cpu)).unwrap_or(self.parent)
     }
 
-    /// The load of a processor, without the parent, which runs. A processor without a busy process seems to have time to spare until averages show the new threads.
+    /// The load of a processor, without the parent, which runs. A processor without a busy process seems to
+    /// have time to spare until averages show the new threads.
     fn load(&self, cpu: CpuId) -> f64 {
         let on = |list: &[CpuId]| list.iter().filter(|&&other| other == cpu).count() as f64;
         let busy = on(self.busy);
