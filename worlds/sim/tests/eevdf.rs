@@ -382,7 +382,8 @@ fn a_spread_of_ticks_delays_switches_and_keeps_short_spins_from_meeting() {
     let switch_us = |outcome: &Outcome| outcome.split.switch.as_us() / outcome.counts.switches as f64;
     let [none, some] = [Nanos::ZERO, US * 5].map(|spread| switch_us(&beside_hogs(Policy::Spin, spread)));
     assert_near(some - none, 5.0, 15.0);
-    let [met, missed] = [Nanos::ZERO, US * 5].map(|spread| beside_hogs(Policy::SpinThenYield { spin: US * 2 }, spread).jobs[1].met);
+    let [met, missed] =
+        [Nanos::ZERO, US * 5].map(|spread| beside_hogs(Policy::SpinThenYield { spin: US * 2 }, spread).jobs[1].met);
     assert!(missed * 3 < met * 2, "{missed} of {met}");
 }
 

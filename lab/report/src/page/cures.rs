@@ -8,7 +8,8 @@ use foregather_results::{Measurement, Results};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const HEADINGS: [&str; 7] = ["planted", "said", "advised setting", "as it is, s", "predicted, s", "verified, s", "best of all, s"];
+const HEADINGS: [&str; 7] =
+    ["planted", "said", "advised setting", "as it is, s", "predicted, s", "verified, s", "best of all, s"];
 /// The ways of which a row has times, in this order.
 const WAYS: [&str; 4] = ["as it is", "predicted", "verified", "best of 16 settings"];
 /// Digits of a time.
@@ -91,7 +92,8 @@ mod tests {
         ];
         let text = section(&[Run::begin("advise planted", None).end(false, all, vec![], vec![])]);
         assert!(text.contains("2 runs of programs with a planted fault. 1 missed:"), "{text}");
-        let failure = text.find("<b>missed</b><td>large pool<td>late thread<td>OMP_X=&lt;a&gt; <td>3<td>\u{2013}<td>\u{2013}<td>\u{2013}");
+        let failure =
+            text.find("<b>missed</b><td>large pool<td>late thread<td>OMP_X=&lt;a&gt; <td>3<td>\u{2013}<td>\u{2013}<td>\u{2013}");
         let other = text.find("<td>right<td>tiny<td>late thread<td>OMP_X=&lt;a&gt; <td>2<td>1.25<td>\u{2013}<td>1");
         assert!(failure.is_some() && other > failure, "{text}");
     }

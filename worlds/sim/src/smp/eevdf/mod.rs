@@ -8,7 +8,8 @@
 //! - `shares.rs`: groups' weights. `bandwidth.rs`, `limits.rs`: their quotas.
 //!
 //! After `kernel/sched/fair.c` of 6.18. Left out: loads averaged over time (what is runnable now counts
-//! instead), core and node topology, and `wake_affine`'s comparison of loads.
+//! instead, but for threads that a study puts on processors), core and node topology, and `wake_affine`'s
+//! comparison of loads.
 mod balance;
 mod bandwidth;
 mod fair;
