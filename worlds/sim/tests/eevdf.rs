@@ -367,9 +367,9 @@ fn threads_that_start_on_one_busy_processor_are_moved_at_some_later_search() {
     assert!((MS * 45..MS * 85).contains(&times[10]), "{times:?}");
 }
 
-/// All processors tick at one moment, but the interrupts do not last equally long: with traces on, a quarter of
-/// the switches at one tick of two processors were 5 us apart or more. That decides whether two that spin for
-/// 2 us meet.
+/// All processors tick at one moment, but the interrupts do not last equally long: with traces on, a quarter
+/// of the switches at one tick of two processors were 5 us apart or more. That decides whether two that spin
+/// for 2 us meet.
 #[test]
 fn a_spread_of_ticks_delays_switches_and_keeps_short_spins_from_meeting() {
     let beside_hogs = |policy, tick_spread: Nanos| {
