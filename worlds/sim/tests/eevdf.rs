@@ -374,8 +374,8 @@ fn threads_that_start_on_one_busy_processor_are_moved_at_some_later_search() {
 fn a_spread_of_ticks_delays_switches_and_keeps_short_spins_from_meeting() {
     let beside_hogs = |policy, tick_spread: Nanos| {
         let hogs = Job { start: vec![0, 1, 0, 1], ..Job::load("hogs", 4) };
-        let team = Job { start: vec![0, 1], ..Job::meeting("team", 2, u64::MAX, Distribution::Constant(Nanos(100)), policy) };
-        let mut study = study(2, Eevdf::LINUX, vec![hogs, team], MS * 2_000);
+        let team = Job { start: vec![0, 1], ..Job::meeting("team", 2, u64::MAX, Distribution::Constant(US), policy) };
+        let mut study = study(2, Eevdf::LINUX, vec![hogs, team], MS * 1_000);
         study.machine.prices.tick_spread = tick_spread;
         outcome(&study)
     };

@@ -30,7 +30,8 @@ pub(super) fn section(results: &[Results]) -> String {
     let head = cells("th scope=col", &HEADINGS.map(str::to_owned));
     let mut text = format!(
         "<section aria-labelledby=cures><h2 id=cures>What the advice was worth</h2>\n<p class=sub>{} of programs with a planted fault. \
-         {missed} missed: the prediction is missing or off by more than a factor of 1.5, or the advised setting takes more than 1.1 times as long as the best of 16.</p>\n\
+         {missed} missed: the prediction is missing or off by more than a factor of 1.5, or the \
+         advised setting takes more than 1.1 times as long as the best of 16.</p>\n\
          <div class=\"card wide\"><table class=numbers><tr><th scope=col>verdict{head}</tr>\n",
         several(runs.len(), "run"),
     );
