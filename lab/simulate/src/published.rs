@@ -70,7 +70,7 @@ mod tests {
     fn published_anomalies_have_the_verdicts_of_the_handbook() {
         for (name, hit, least, most) in [
             ("ollama", true, 28.9, 57.9),
-            ("scikit-learn", false, 8.5, 387.0),
+            ("scikit-learn", false, 9.04, 387.0),
             ("mpi4py", false, 2.7, 130.0),
             ("llmman", false, 0.107, 6.64),
             ("postgresql", false, 1.0, 1.0),
