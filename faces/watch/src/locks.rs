@@ -10,12 +10,12 @@ use core::mem::transmute;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_host::watched::page::{CRITICAL_SECTION, OPENMP_LOCK, ThreadActivity, ThreadSlot};
 
-/// A critical section or a lock of the program. Its holder is where a mutex of the GNU C library has it: after
-/// 8 bytes.
+/// A critical section or a lock of the program. Its holder is where a mutex of the GNU C library has it:
+/// after 8 bytes.
 #[repr(C, align(64))]
 struct KnownLock {
-    /// The address of the lock, or of the word that the compiler keeps for the section's name; 0 if this place
-    /// is free.
+    /// The address of the lock, or of the word that the compiler keeps for the section's name; 0 if this
+    /// place is free.
     name: AtomicU64,
     /// The thread inside; 0 if there is none.
     holder: AtomicU32,
