@@ -115,6 +115,7 @@ pub mod engine;
 pub mod guide;
 #[cfg(feature = "job")]
 mod job;
+#[cfg(feature = "broadcast")]
 mod long_wait;
 #[cfg(feature = "broadcast")]
 mod seated;

@@ -41,10 +41,12 @@ module foregather
         end subroutine
     end interface
 
+    ! Pointers to data and to elements are their c_loc, functions their c_funloc. A size is in bytes, and the
+    ! elements of an array count from 0.
+    ! Written by faces/c/tests/fortran.rs, from foregather.h.
     interface
-        function fg_error_message() bind(c)
+        type(c_ptr) function fg_error_message() bind(c)
             import :: c_ptr
-            type(c_ptr) :: fg_error_message
         end function
         integer(c_int) function fg_error_code() bind(c)
             import :: c_int
@@ -55,33 +57,95 @@ module foregather
         integer(c_int64_t) function fg_error_messages() bind(c)
             import :: c_int64_t
         end function
-
+        integer(c_int) function fg_check_version(major, minor) bind(c)
+            import :: c_int, c_int32_t
+            integer(c_int32_t), value :: major, minor
+        end function
+        integer(c_int) function fg_barrier_create_of(version, size, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            integer(c_int32_t), value :: version, size
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function fg_barrier_wait(barrier, timeout_ns, is_leader) bind(c)
+            import :: c_int, c_int64_t, c_ptr
+            type(c_ptr), value :: barrier
+            integer(c_int64_t), value :: timeout_ns
+            integer(c_int), intent(out) :: is_leader
+        end function
+        integer(c_int) function fg_barrier_destroy(barrier) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: barrier
+        end function
+        integer(c_int) function fg_barrier_members_of(version, size, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            integer(c_int32_t), value :: version, size
+            type(c_ptr), intent(out) :: into(*)
+        end function
+        integer(c_int) function fg_barrier_member_wait(member, timeout_ns, is_leader) bind(c)
+            import :: c_int, c_int64_t, c_ptr
+            type(c_ptr), value :: member
+            integer(c_int64_t), value :: timeout_ns
+            integer(c_int), intent(out) :: is_leader
+        end function
+        integer(c_int) function fg_barrier_member_harmonize(member, slack_ns, late_ns) bind(c)
+            import :: c_int, c_int64_t, c_ptr
+            type(c_ptr), value :: member
+            integer(c_int64_t), value :: slack_ns
+            integer(c_int64_t), intent(out) :: late_ns
+        end function
+        integer(c_int) function fg_barrier_member_rank(member, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: member
+            integer(c_int32_t), intent(out) :: into
+        end function
+        integer(c_int) function fg_barrier_member_statistics(member, into, size, length) bind(c)
+            import :: c_int, c_size_t, c_ptr
+            type(c_ptr), value :: member, into
+            integer(c_size_t), value :: size
+            integer(c_size_t), intent(out) :: length
+        end function
+        integer(c_int) function fg_barrier_member_destroy(member) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: member
+        end function
         integer(c_int) function fg_team_create_of(version, members, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             integer(c_int32_t), value :: version, members
             type(c_ptr), intent(out) :: into
         end function
+        integer(c_int) function fg_team_global_of(version, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            integer(c_int32_t), value :: version
+            type(c_ptr), intent(out) :: into
+        end function
         integer(c_int) function fg_team_run(team, work, data) bind(c)
             import :: c_int, c_ptr, c_funptr
-            type(c_ptr), value :: team, data
+            type(c_ptr), value :: team
             type(c_funptr), value :: work
+            type(c_ptr), value :: data
         end function
         integer(c_int) function fg_team_split(team, parts, work, data) bind(c)
             import :: c_int, c_size_t, c_ptr, c_funptr
-            type(c_ptr), value :: team, data
+            type(c_ptr), value :: team
             integer(c_size_t), value :: parts
             type(c_funptr), value :: work
+            type(c_ptr), value :: data
         end function
         integer(c_int) function fg_team_members(team, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             type(c_ptr), value :: team
             integer(c_int32_t), intent(out) :: into
         end function
+        integer(c_int) function fg_team_statistics(team, into, size, length) bind(c)
+            import :: c_int, c_size_t, c_ptr
+            type(c_ptr), value :: team, into
+            integer(c_size_t), value :: size
+            integer(c_size_t), intent(out) :: length
+        end function
         integer(c_int) function fg_team_destroy(team) bind(c)
             import :: c_int, c_ptr
             type(c_ptr), value :: team
         end function
-
         integer(c_int) function fg_broadcast_create_of(version, readers, bytes, into) bind(c)
             import :: c_int, c_int32_t, c_size_t, c_ptr
             integer(c_int32_t), value :: version, readers
@@ -105,6 +169,11 @@ module foregather
             type(c_ptr), value :: broadcast
             integer(c_int), intent(out) :: into
         end function
+        integer(c_int) function fg_broadcast_readers(broadcast, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: broadcast
+            integer(c_int32_t), intent(out) :: into
+        end function
         integer(c_int) function fg_broadcast_writer(broadcast, into) bind(c)
             import :: c_int, c_ptr
             type(c_ptr), value :: broadcast
@@ -116,51 +185,67 @@ module foregather
             integer(c_int32_t), value :: rank
             type(c_ptr), intent(out) :: into
         end function
-        integer(c_int) function fg_broadcast_destroy(broadcast) bind(c)
-            import :: c_int, c_ptr
-            type(c_ptr), value :: broadcast
-        end function
         integer(c_int) function fg_broadcast_replace(broadcast, rank, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             type(c_ptr), value :: broadcast
             integer(c_int32_t), value :: rank
             type(c_ptr), intent(out) :: into
         end function
-        ! `at` is the c_loc of the message.
-        integer(c_int) function fg_writer_send(writer, timeout_ns, at, bytes) bind(c)
+        integer(c_int) function fg_broadcast_destroy(broadcast) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: broadcast
+        end function
+        integer(c_int) function fg_writer_send(writer, timeout_ns, data, bytes) bind(c)
             import :: c_int, c_int64_t, c_size_t, c_ptr
-            type(c_ptr), value :: writer, at
+            type(c_ptr), value :: writer
             integer(c_int64_t), value :: timeout_ns
+            type(c_ptr), value :: data
             integer(c_size_t), value :: bytes
         end function
-        integer(c_int) function fg_writer_lost(writer, into, room, count) bind(c)
-            import :: c_int, c_int32_t, c_ptr, c_size_t
+        integer(c_int) function fg_writer_lost(writer, into, capacity, count) bind(c)
+            import :: c_int, c_int32_t, c_size_t, c_ptr
             type(c_ptr), value :: writer
             integer(c_int32_t), intent(out) :: into(*)
-            integer(c_size_t), value :: room
+            integer(c_size_t), value :: capacity
             integer(c_size_t), intent(out) :: count
+        end function
+        integer(c_int) function fg_writer_statistics(writer, into, size, length) bind(c)
+            import :: c_int, c_size_t, c_ptr
+            type(c_ptr), value :: writer, into
+            integer(c_size_t), value :: size
+            integer(c_size_t), intent(out) :: length
         end function
         integer(c_int) function fg_writer_destroy(writer) bind(c)
             import :: c_int, c_ptr
             type(c_ptr), value :: writer
         end function
-        integer(c_int) function fg_reader_receive(reader, timeout_ns, into, room, bytes) bind(c)
+        integer(c_int) function fg_reader_receive(reader, timeout_ns, into, capacity, bytes) bind(c)
             import :: c_int, c_int64_t, c_size_t, c_ptr
-            type(c_ptr), value :: reader, into
+            type(c_ptr), value :: reader
             integer(c_int64_t), value :: timeout_ns
-            integer(c_size_t), value :: room
+            type(c_ptr), value :: into
+            integer(c_size_t), value :: capacity
             integer(c_size_t), intent(out) :: bytes
+        end function
+        integer(c_int) function fg_reader_pass(reader) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: reader
         end function
         integer(c_int) function fg_reader_is_ready(reader, into) bind(c)
             import :: c_int, c_ptr
             type(c_ptr), value :: reader
             integer(c_int), intent(out) :: into
         end function
+        integer(c_int) function fg_reader_statistics(reader, into, size, length) bind(c)
+            import :: c_int, c_size_t, c_ptr
+            type(c_ptr), value :: reader, into
+            integer(c_size_t), value :: size
+            integer(c_size_t), intent(out) :: length
+        end function
         integer(c_int) function fg_reader_destroy(reader) bind(c)
             import :: c_int, c_ptr
             type(c_ptr), value :: reader
         end function
-
         integer(c_int) function fg_shared_barrier_create_of(version, size, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             integer(c_int32_t), value :: version, size
@@ -177,6 +262,11 @@ module foregather
             type(c_ptr), value :: barrier
             integer(c_int), intent(out) :: into
         end function
+        integer(c_int) function fg_shared_barrier_size(barrier, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: barrier
+            integer(c_int32_t), intent(out) :: into
+        end function
         integer(c_int) function fg_shared_barrier_member(barrier, rank, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             type(c_ptr), value :: barrier
@@ -192,11 +282,16 @@ module foregather
             type(c_ptr), value :: member
             integer(c_int64_t), value :: timeout_ns
         end function
+        integer(c_int) function fg_shared_member_statistics(member, into, size, length) bind(c)
+            import :: c_int, c_size_t, c_ptr
+            type(c_ptr), value :: member, into
+            integer(c_size_t), value :: size
+            integer(c_size_t), intent(out) :: length
+        end function
         integer(c_int) function fg_shared_member_destroy(member) bind(c)
             import :: c_int, c_ptr
             type(c_ptr), value :: member
         end function
-
         integer(c_int) function fg_job_of(version, ranks, body, data) bind(c)
             import :: c_int, c_int32_t, c_ptr, c_funptr
             integer(c_int32_t), value :: version, ranks
@@ -213,19 +308,32 @@ module foregather
             type(c_ptr), value :: me
             integer(c_int32_t), intent(out) :: into
         end function
-        integer(c_int) function fg_comm_send(me, timeout_ns, to, at, bytes) bind(c)
+        integer(c_int) function fg_comm_send(me, timeout_ns, to, data, bytes) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_size_t, c_ptr
-            type(c_ptr), value :: me, at
+            type(c_ptr), value :: me
             integer(c_int64_t), value :: timeout_ns
             integer(c_int32_t), value :: to
+            type(c_ptr), value :: data
             integer(c_size_t), value :: bytes
         end function
-        integer(c_int) function fg_comm_receive(me, timeout_ns, from, into, room, bytes) bind(c)
+        integer(c_int) function fg_comm_receive(me, timeout_ns, from, into, capacity, bytes) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_size_t, c_ptr
-            type(c_ptr), value :: me, into
+            type(c_ptr), value :: me
             integer(c_int64_t), value :: timeout_ns
             integer(c_int32_t), value :: from
-            integer(c_size_t), value :: room
+            type(c_ptr), value :: into
+            integer(c_size_t), value :: capacity
+            integer(c_size_t), intent(out) :: bytes
+        end function
+        integer(c_int) function fg_comm_exchange(me, timeout_ns, peer, data, bytes_out, into, capacity, bytes) bind(c)
+            import :: c_int, c_int32_t, c_int64_t, c_size_t, c_ptr
+            type(c_ptr), value :: me
+            integer(c_int64_t), value :: timeout_ns
+            integer(c_int32_t), value :: peer
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes_out
+            type(c_ptr), value :: into
+            integer(c_size_t), value :: capacity
             integer(c_size_t), intent(out) :: bytes
         end function
         integer(c_int) function fg_comm_barrier(me, timeout_ns) bind(c)
@@ -239,14 +347,20 @@ module foregather
             integer(c_int64_t), value :: timeout_ns
             real(c_double), intent(inout) :: value
         end function
-        integer(c_int) function fg_comm_broadcast(me, timeout_ns, root, at, bytes) bind(c)
+        integer(c_int) function fg_comm_sum_int64(me, timeout_ns, value) bind(c)
+            import :: c_int, c_int64_t, c_ptr
+            type(c_ptr), value :: me
+            integer(c_int64_t), value :: timeout_ns
+            integer(c_int64_t), intent(inout) :: value
+        end function
+        integer(c_int) function fg_comm_broadcast(me, timeout_ns, root, data, bytes) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_size_t, c_ptr
-            type(c_ptr), value :: me, at
+            type(c_ptr), value :: me
             integer(c_int64_t), value :: timeout_ns
             integer(c_int32_t), value :: root
+            type(c_ptr), value :: data
             integer(c_size_t), value :: bytes
         end function
-
         integer(c_int) function fg_shared_of(version, ranks, body, data) bind(c)
             import :: c_int, c_int32_t, c_ptr, c_funptr
             integer(c_int32_t), value :: version, ranks
@@ -274,6 +388,12 @@ module foregather
             integer(c_int64_t), value :: timeout_ns
             real(c_double), intent(inout) :: value
         end function
+        integer(c_int) function fg_memory_sum_int64(me, timeout_ns, value) bind(c)
+            import :: c_int, c_int64_t, c_ptr
+            type(c_ptr), value :: me
+            integer(c_int64_t), value :: timeout_ns
+            integer(c_int64_t), intent(inout) :: value
+        end function
         integer(c_int) function fg_memory_array(me, timeout_ns, bytes, count, into) bind(c)
             import :: c_int, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: me
@@ -287,24 +407,27 @@ module foregather
             integer(c_int64_t), value :: timeout_ns
             type(c_ptr), intent(out) :: into
         end function
-        ! `first` counts from 0; `into` and `from` are the c_loc of the elements.
         integer(c_int) function fg_shared_array_load(array, first, count, into) bind(c)
             import :: c_int, c_size_t, c_ptr
-            type(c_ptr), value :: array, into
+            type(c_ptr), value :: array
             integer(c_size_t), value :: first, count
+            type(c_ptr), value :: into
         end function
         integer(c_int) function fg_shared_array_store(array, first, count, from) bind(c)
             import :: c_int, c_size_t, c_ptr
-            type(c_ptr), value :: array, from
+            type(c_ptr), value :: array
             integer(c_size_t), value :: first, count
+            type(c_ptr), value :: from
         end function
         integer(c_int) function fg_shared_lock_with(lock, timeout_ns, work, data) bind(c)
             import :: c_int, c_int64_t, c_ptr, c_funptr
-            type(c_ptr), value :: lock, data
+            type(c_ptr), value :: lock
             integer(c_int64_t), value :: timeout_ns
             type(c_funptr), value :: work
+            type(c_ptr), value :: data
         end function
     end interface
+    ! End of what is written.
 
 contains
 
@@ -327,6 +450,23 @@ contains
         do at = 1, size(bytes)
             message(at:at) = bytes(at)
         end do
+    end function
+
+    integer(c_int) function fg_barrier_create(size, into)
+        integer(c_int32_t), intent(in) :: size
+        type(c_ptr), intent(out) :: into
+        fg_barrier_create = fg_barrier_create_of(FG_VERSION, size, into)
+    end function
+
+    integer(c_int) function fg_barrier_members(size, into)
+        integer(c_int32_t), intent(in) :: size
+        type(c_ptr), intent(out) :: into(*)
+        fg_barrier_members = fg_barrier_members_of(FG_VERSION, size, into)
+    end function
+
+    integer(c_int) function fg_team_global(into)
+        type(c_ptr), intent(out) :: into
+        fg_team_global = fg_team_global_of(FG_VERSION, into)
     end function
 
     integer(c_int) function fg_team_create(members, into)
