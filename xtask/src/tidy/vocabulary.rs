@@ -95,7 +95,7 @@ impl<'ast> Visit<'ast> for Finder {
 }
 
 /// A name, and what it means everywhere. One that means two things is no entry: give the types two names.
-pub(super) const SHARED: [(&str, &str); 112] = [
+pub(super) const SHARED: [(&str, &str); 111] = [
     ("Action", "what is done next"),
     ("Allocator", "what gives out memory, and how much of it"),
     ("Answer", "what a cell or an experiment replies"),
@@ -168,7 +168,6 @@ pub(super) const SHARED: [(&str, &str); 112] = [
     ("Plan", "what is to be done, as it stands before it begins"),
     ("Point", "one combination of a sweep's choices, as it is run or drawn"),
     ("Ports", "ends of a network for sized messages"),
-    ("Predictions", "what is simulated before it is measured"),
     ("Processor", "a processor as a world sees it"),
     ("Program", "what is run, with its input"),
     ("Random", "a stream of random numbers"),

@@ -25,7 +25,7 @@ use foregather_results::row::Row;
 use foregather_results::table::Shows::{Count, Figure, Label};
 use foregather_results::table::{Heading, ResultTable, texts};
 use foregather_results::{Measurement, Results};
-use predict::{PredictionPlan, Predictions};
+use predict::{BarrierPredictions, PredictionPlan};
 use waiters::Waiter;
 
 /// A quota is kept over 100 ms, and what happens within the first of these periods says nothing of it: cells
@@ -101,7 +101,7 @@ impl Experiment for BarriersOptions {
         let ms = self.ms.unwrap_or(if draws { 200 } else { ms });
         notes.extend(left_out(&rows, &waiters));
         let plan = PredictionPlan { waiters: &waiters, named: self.waiters.is_some(), costs: &costs, span: Nanos::from_ms(ms) };
-        let mut predictions = self.predict.then(|| Predictions::new(plan)).transpose()?;
+        let mut predictions = self.predict.then(|| BarrierPredictions::new(plan)).transpose()?;
         let predict = |row| predictions.as_mut().map_or(Ok(()), |predictions| predictions.predict(row));
         let mut found = matrix(&rows, &waiters, (repetitions, ms), (self.seed, quiet), predict)?;
         found.measurements.extend(figures::summaries(&found.measurements));

@@ -58,7 +58,7 @@ pub(crate) struct Prediction<'a> {
 }
 
 /// Predicts row by row, each before it is measured.
-pub struct Predictions<'a> {
+pub struct BarrierPredictions<'a> {
     plan: PredictionPlan<'a>,
     likeness: Calibration,
     found: Vec<Prediction<'a>>,
@@ -79,7 +79,7 @@ impl PredictionPlan<'_> {
     }
 }
 
-impl<'a> Predictions<'a> {
+impl<'a> BarrierPredictions<'a> {
     /// Of no row yet.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
-//! Where a team's threads begin beside busy processes: where a fork puts them.
+//! On which processors the threads of a team start while other processes are busy, as `fork` chooses them.
 //!
-//! Seen in traces of 330 starts beside one to four busy processes on two processors (Linux 6.18). A new
-//! thread goes to the processor with the lowest load, but stays with the thread that forks it if that one's
-//! processor is not much heavier. Loads are averages: of threads that were forked a moment ago they show a
-//! part, so two in a row often get the same processor. Of two threads beside two busy processes, one on each
-//! processor, both went to the other processor than their parent's in 32 of 48 starts, one in the other 16.
+//! The rules come from traces of 330 starts with one to four busy processes on two processors (Linux 6.18).
+//! A new thread starts on the processor with the lowest load, or on that of its parent if its load is not
+//! much higher. Loads are averages, which show only part of a thread that was forked a moment ago, so two
+//! consecutive threads often get the same processor. With one busy process on each processor, both of two
+//! threads started on the processor that was not their parent's in 32 of 48 starts, and one of them in the
+//! other 16.
 use foregather_machine::{CpuId, SplitMix};
 
 /// A processor is much heavier if its load exceeds this many times another's (`imbalance_pct`).
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn two_threads_are_stacked_as_often_as_in_the_traces() {
-        // 23 of 24 beside one busy process, 32 of 48 beside two, 7 of 22 beside three.
+        // 23 of 24 with one busy process, 32 of 48 with two, 7 of 22 with three.
         for (hogs, seen) in [(1, 23.0 / 24.0), (2, 32.0 / 48.0), (3, 7.0 / 22.0)] {
             let share = stacked(hogs, 2);
             assert!((share - seen).abs() < 0.1, "{hogs} busy processes: {share}, not {seen}");
