@@ -96,8 +96,6 @@ fn apart(options: &Options, words: &[String], limit: Nanos) -> Result<String, St
     let mut command = Command::new(own);
     command.arg("blas-random").args(options.library_words()).args(words).stdout(std::process::Stdio::piped());
     command.stderr(std::process::Stdio::piped());
-    command.env("LD_PRELOAD", &options.libraries.handler);
-    command.envs([("OPENBLAS_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1"), ("MKL_THREADING_LAYER", "SEQUENTIAL")]);
     let child = Child::spawn(command, &[]).map_err(|error| error.to_string())?;
     let output = child.output_within(limit).map_err(|error| error.to_string())?;
     if output.status.success() {

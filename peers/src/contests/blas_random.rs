@@ -26,6 +26,9 @@ pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     let ours = options.chunks(2).find(|pair| pair[0] == "--ours" && pair.len() == 2).map(|pair| PathBuf::from(pair[1]));
     let ours = fs::canonicalize(ours.map_or_else(drop_in, Ok)?).context("the library under test")?;
     command.arg("blas-random");
+    // All libraries report to this handler, also those of the processes that this program starts.
+    command.env("LD_PRELOAD", &handler);
+    command.envs([("OPENBLAS_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1"), ("MKL_THREADING_LAYER", "SEQUENTIAL")]);
     for (name, file) in [("--ours", &ours), ("--reference", &reference), ("--handler", &handler)] {
         command.arg(name).arg(file);
     }
