@@ -8,7 +8,7 @@ use crate::report::{Report, Stats};
 use crate::size::Allowed;
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use foregather_host::{clock, forks, settings, usage};
+use foregather_host::{clock, forks, settings};
 use foregather_machine::{Cause, Error, Placement, reached};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
@@ -165,10 +165,8 @@ impl PerProcess {
                 }
                 Err(NoTeam::InWideRegion) if members.overlap.is_likely(self.stats.busy.load(Relaxed)) => {
                     Stats::count(&self.stats.serial, 1);
-                    let began = usage::thread_cpu();
                     // While the lock is held, so that calls of other members are seen to overlap.
-                    work(TeamMember::ALONE);
-                    members.overlap.learn(self.stats.busy.load(Relaxed), usage::thread_cpu() - began);
+                    members.overlap.time(|| work(TeamMember::ALONE), || self.stats.busy.load(Relaxed));
                     return Some(None);
                 }
                 Err(_) => {}
