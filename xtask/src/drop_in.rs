@@ -55,7 +55,7 @@ pub(crate) fn library(platform: Platform, name: &str, built: &Path) -> Result<Pa
 /// A library that needs no other script than rustc's.
 fn shared(platform: Platform, built: &Path, place: &Path) -> Result<PathBuf> {
     let library = place.join(built.file_name().context("a library has a name")?);
-    fs::copy(built, &library)?;
+    crate::install::put(built, &library)?;
     platform.strip(&library, &["--strip-debug"])?;
     Ok(library)
 }

@@ -183,7 +183,7 @@ fn is_same(here: &Path, there: &Path) -> bool {
 }
 
 /// Copies a file or a link. What was there goes first: a program that runs keeps its own.
-fn put(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn put(from: &Path, to: &Path) -> Result<()> {
     remove_old(to)?;
     match fs::read_link(from) {
         Ok(link) => std::os::unix::fs::symlink(link, to)?,
