@@ -142,6 +142,9 @@ fn verdict(kept: &KeptCure, is_cured: bool, exit_code: u8) -> String {
         _ if is_cured && kept.exit_code.is_some_and(|plain| plain != exit_code) => {
             format!("{cure} is not used any more: the program exited with {exit_code} with it")
         }
+        (_, Some([wall, _])) if wall.pairs < kept_cure::ENOUGH as u64 => {
+            format!("{cure} is not used any more: the program took {:.1} times as long with it", 1.0 / wall.ratio)
+        }
         (_, Some([wall, _])) => format!("{cure} is not used any more ({})", kept_cure::words(&wall)),
         _ => format!("{cure} is not used any more"),
     }

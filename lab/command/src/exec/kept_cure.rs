@@ -31,8 +31,11 @@ const VARIABLES: [(&str, bool); 9] = [
     ("BLIS_NUM_THREADS", false),
 ];
 /// Pairs of runs before a verdict, and the most until there is one. Later only the last ones count.
-const ENOUGH: usize = 4;
+pub(super) const ENOUGH: usize = 4;
 const MOST: usize = 8;
+/// A trial ends before [`ENOUGH`] pairs if their speedups multiplied are less than this: after one run that takes
+/// twice as long, or two that take a third longer.
+const HARMS: f64 = 2.0 / 3.0;
 /// A kept cure is compared again after this number of runs.
 const AGAIN: u32 = 20;
 /// A program without a cure is watched again after this number of seconds: 90 days.
@@ -131,15 +134,17 @@ impl KeptCure {
         measures.then(|| open.unwrap_or(chance))
     }
 
-    /// The pairs so far: how many times as fast the program is with the cure, by wall and processor time.
+    /// The pairs so far, as the program is and with the cure, in milliseconds.
+    fn pairs(&self, time: fn(&MeasuredRun) -> f64) -> impl Iterator<Item = (f64, f64)> {
+        self.runs.as_chunks::<2>().0.iter().map(move |[one, other]| {
+            let (cured, plain) = if one.is_cured { (one, other) } else { (other, one) };
+            (time(plain).max(1e-3), time(cured).max(1e-3))
+        })
+    }
+
+    /// How many times as fast the program is with the cure, by wall and processor time.
     pub(super) fn speedups(&self) -> Option<[Speedup; 2]> {
-        let times = |of: fn(&MeasuredRun) -> f64| {
-            Speedup::of_pairs(self.runs.as_chunks::<2>().0.iter().map(|[one, other]| {
-                let (cured, plain) = if one.is_cured { (one, other) } else { (other, one) };
-                (of(plain).max(1e-3), of(cured).max(1e-3))
-            }))
-        };
-        Some([times(|run| run.wall_ms)?, times(|run| run.cpu_ms)?])
+        Some([Speedup::of_pairs(self.pairs(|run| run.wall_ms))?, Speedup::of_pairs(self.pairs(|run| run.cpu_ms))?])
     }
 
     /// Adds a run, and judges the cure if the run completes a pair.
@@ -168,11 +173,12 @@ impl KeptCure {
         let is_faster = pairs >= ENOUGH && wall.least > 1.0;
         let saves = pairs >= MOST && wall.ratio >= AS_LONG && cpu.least > 1.1;
         let is_slower = pairs >= ENOUGH && wall.most < 1.0;
+        let harms = self.pairs(|run| run.wall_ms).map(|(plain, cured)| plain / cured).product::<f64>() < HARMS;
         let helps_no_longer = self.state == CureState::Kept && wall.ratio < 1.0 && cpu.ratio < 1.1;
         let state = match self.state {
             _ if is_faster || saves => CureState::Kept,
             _ if is_slower || helps_no_longer => CureState::Dropped,
-            CureState::Trial if pairs >= MOST => CureState::Dropped,
+            CureState::Trial if harms || pairs >= MOST => CureState::Dropped,
             state => state,
         };
         if state != self.state || state == CureState::Kept {
@@ -363,7 +369,10 @@ mod tests {
     fn a_cure_is_kept_if_it_helps_and_dropped_if_not_or_no_longer() {
         let faster = after(kept(), 8, 100.0, 50.0);
         assert_eq!((faster.state, faster.runs.len(), faster.judged_unix_s), (CureState::Kept, 2 * ENOUGH, 2_000));
-        assert_eq!(after(kept(), 8, 50.0, 100.0).state, CureState::Dropped);
+        for (cured_ms, pairs) in [(55.0, ENOUGH), (70.0, 2), (100.0, 1)] {
+            let slower = after(kept(), 8, 50.0, cured_ms);
+            assert_eq!((slower.state, slower.runs.len()), (CureState::Dropped, 2 * pairs), "{cured_ms} ms");
+        }
         let same = after(kept(), 8, 100.0, 100.0);
         assert_eq!((same.state, same.runs.len()), (CureState::Dropped, 2 * MOST));
         let mut later = faster;
