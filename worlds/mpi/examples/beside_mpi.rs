@@ -135,7 +135,8 @@ fn sorted(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
 fn measure(bare: &Bare, messenger: &Ends, lane: &Lane, only: Option<usize>) -> Result<(), Error> {
     let says = messenger.rank() == 0;
     let (bytes, mut into) = (vec![1; 1 << 20], vec![2; 1 << 20]);
-    for size in SIZES.into_iter().filter(|&size| only.is_none_or(|only| only == size)) {
+    let sizes = only.map_or(SIZES.to_vec(), |only| vec![only.min(bytes.len())]);
+    for size in sizes {
         let rounds = ((8 << 20) / size).clamp(10, 200) as u32;
         let (bytes, into) = (&bytes[..size], &mut into[..size]);
         let as_frame = size.min(lane.limits().buffer);
