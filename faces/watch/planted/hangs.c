@@ -61,6 +61,16 @@ static void in_locks(int thread, omp_lock_t *locks) {
     omp_set_lock(&locks[1 - thread]);
 }
 
+// The same with locks that a thread may take again.
+static void in_nest_locks(int thread, omp_nest_lock_t *locks) {
+    if (thread > 1) return;
+    omp_set_nest_lock(&locks[thread]);
+    omp_set_nest_lock(&locks[thread]);
+    omp_unset_nest_lock(&locks[thread]);
+    usleep(200000);
+    omp_set_nest_lock(&locks[1 - thread]);
+}
+
 static void *crosswise(void *none) { return lock(&second, &first), none; }
 
 int main(int argc, char **argv) {
@@ -69,6 +79,9 @@ int main(int argc, char **argv) {
     omp_lock_t locks[2];
     omp_init_lock(&locks[0]);
     omp_init_lock(&locks[1]);
+    omp_nest_lock_t nest[2];
+    omp_init_nest_lock(&nest[0]);
+    omp_init_nest_lock(&nest[1]);
     if (!strcmp(kind, "locks")) {
         pthread_create(&id, NULL, crosswise, NULL);
         lock(&first, &second);
@@ -86,12 +99,18 @@ int main(int argc, char **argv) {
         if (!strcmp(kind, "critical")) in_section(omp_get_thread_num());
         if (!strcmp(kind, "sections")) in_sections(omp_get_thread_num());
         if (!strcmp(kind, "omp-locks")) in_locks(omp_get_thread_num(), locks);
+        if (!strcmp(kind, "nest-locks")) in_nest_locks(omp_get_thread_num(), nest);
         for (int i = 0; i < 1000; i++) {
 #pragma omp critical(jobs)
             steps++;
             omp_set_lock(&locks[0]);
             steps++;
             omp_unset_lock(&locks[0]);
+            omp_set_nest_lock(&nest[0]);
+            omp_test_nest_lock(&nest[0]);
+            steps++;
+            omp_unset_nest_lock(&nest[0]);
+            omp_unset_nest_lock(&nest[0]);
         }
         if (!strcmp(kind, "same-lock") && omp_test_lock(&locks[1])) omp_set_lock(&locks[1]);
 #pragma omp barrier

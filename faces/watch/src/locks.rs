@@ -1,7 +1,7 @@
 //! Critical sections and locks of OpenMP, by the names of the GNU runtime and of LLVM's.
 //!
 //! A thread that finds a section or a lock free enters without reading the clock. Only a thread that has to
-//! wait records that, and the holder is kept where watchers read it. Nested locks are not recorded.
+//! wait records that, and the holder is kept where watchers read it.
 use crate::next::{KnownCallers, NextFunction, to_c};
 use crate::openmp::region_code;
 use crate::record;
@@ -21,11 +21,13 @@ struct KnownLock {
     holder: AtomicU32,
     /// The number of threads that are inside or wait.
     present: AtomicU32,
+    /// How often the holder of a nest lock has taken it; only the holder writes it.
+    depth: AtomicU32,
 }
 
 impl KnownLock {
     const fn new() -> Self {
-        Self { name: AtomicU64::new(0), holder: AtomicU32::new(0), present: AtomicU32::new(0) }
+        Self { name: AtomicU64::new(0), holder: AtomicU32::new(0), present: AtomicU32::new(0), depth: AtomicU32::new(0) }
     }
 
     /// Enters by `wait`, which returns when the calling thread is inside. `kind` is added to the
@@ -55,6 +57,39 @@ impl KnownLock {
             self.holder.store(slot.thread(), Relaxed);
         }
         result
+    }
+
+    /// Returns whether the calling thread holds this nest lock, so that it need not wait. If another task of the
+    /// thread holds it, it does wait, and that wait is not recorded.
+    fn is_held_here(&self) -> bool {
+        record::slot().is_some_and(|slot| self.holder.load(Relaxed) == slot.thread())
+    }
+
+    /// As [`KnownLock::enter`], for a lock that its holder may take again.
+    fn enter_nested(&self, wait: impl FnOnce()) {
+        if self.is_held_here() {
+            wait()
+        } else {
+            self.enter(OPENMP_LOCK, wait)
+        }
+        self.depth.store(self.depth.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// As [`KnownLock::try_enter`], for a lock that its holder may take again. `attempt` returns how often it
+    /// has, or 0.
+    fn try_enter_nested(&self, attempt: impl FnOnce() -> c_int) -> c_int {
+        let depth = if self.is_held_here() { attempt() } else { self.try_enter(attempt) };
+        if depth != 0 {
+            self.depth.store(depth.cast_unsigned(), Relaxed);
+        }
+        depth
+    }
+
+    /// As [`KnownLock::leave`], for a lock that its holder may have taken several times.
+    fn leave_nested(&self, end: impl FnOnce()) {
+        let depth = self.depth.load(Relaxed).saturating_sub(1);
+        self.depth.store(depth, Relaxed);
+        if depth == 0 { self.leave(end) } else { end() }
     }
 
     /// Leaves by `end`, after which another thread may be inside.
@@ -124,6 +159,12 @@ functions! {
     omp_set_lock(lock: *mut c_void) = enter(OPENMP_LOCK) of named(lock);
     omp_unset_lock(lock: *mut c_void) = leave() of named(lock);
     omp_test_lock(lock: *mut c_void) -> c_int = try_enter() of named(lock);
+    omp_set_nest_lock(lock: *mut c_void) = enter_nested() of named(lock);
+    omp_unset_nest_lock(lock: *mut c_void) = leave_nested() of named(lock);
+    omp_test_nest_lock(lock: *mut c_void) -> c_int = try_enter_nested() of named(lock);
+    omp_set_nest_lock_(lock: *mut c_void) = enter_nested() of named(lock);
+    omp_unset_nest_lock_(lock: *mut c_void) = leave_nested() of named(lock);
+    omp_test_nest_lock_(lock: *mut c_void) -> c_int = try_enter_nested() of named(lock);
     omp_set_lock_(lock: *mut c_void) = enter(OPENMP_LOCK) of named(lock);
     omp_unset_lock_(lock: *mut c_void) = leave() of named(lock);
     omp_test_lock_(lock: *mut c_void) -> c_int = try_enter() of named(lock);
