@@ -1,7 +1,7 @@
 //! What a program is, as far as it matters for libraries that are loaded before its own.
 use object::elf::PT_INTERP;
 use object::read::elf::{ElfFile64, ProgramHeader};
-use object::{Architecture, Endianness, Object, ObjectSymbol};
+use object::{Architecture, Endianness, Object, ObjectSymbol, ReadCache, ReadRef};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -45,7 +45,7 @@ pub(crate) fn what(program: &Path) -> Result<Option<PathBuf>, &'static str> {
                 None => return Ok(None),
             },
             _ => {
-                let Ok(bytes) = fs::read(&program) else { return Ok(None) };
+                let Some(bytes) = opened(&program) else { return Ok(None) };
                 return hindrance(&bytes).map_or(Ok(Some(program)), Err);
             }
         }
@@ -65,8 +65,9 @@ fn interpreter(line: &[u8]) -> Option<PathBuf> {
 }
 
 /// Why nothing of the program in that file can be replaced.
-fn hindrance(bytes: &[u8]) -> Option<&'static str> {
-    if !bytes.starts_with(b"\x7fELF") {
+fn hindrance<'f>(bytes: impl ReadRef<'f>) -> Option<&'static str> {
+    let head = |at| bytes.read_bytes_at(at, 1).ok().and_then(<[u8]>::first).copied();
+    if bytes.read_bytes_at(0, 4) != Ok(b"\x7fELF") {
         return Some("it is no program that the loader knows");
     }
     const HERE: Architecture = if cfg!(target_arch = "x86_64") { Architecture::X86_64 } else { Architecture::Aarch64 };
@@ -74,7 +75,7 @@ fn hindrance(bytes: &[u8]) -> Option<&'static str> {
         Some(file) if file.architecture() == HERE => file,
         Some(_) => return Some("it is for another kind of processor"),
         // The byte behind the magic number: 1 for 32 bits.
-        None if bytes.get(4) == Some(&1) => return Some("it has 32 bits, and the libraries have 64"),
+        None if head(4) == Some(1) => return Some("it has 32 bits, and the libraries have 64"),
         None => return Some("its file is damaged or cut off: build or copy it again"),
     };
     let Some(loader) = loader(&file) else { return Some("it is static, and has no loader") };
@@ -86,7 +87,7 @@ fn hindrance(bytes: &[u8]) -> Option<&'static str> {
 const MUSL: &str = "ld-musl-";
 
 /// The loader that a program names; `None` in a static one.
-fn loader<'f>(file: &ElfFile64<'f, Endianness>) -> Option<&'f [u8]> {
+fn loader<'f>(file: &ElfFile64<'f, Endianness, impl ReadRef<'f>>) -> Option<&'f [u8]> {
     let header = file.elf_program_headers().iter().find(|header| header.p_type(file.endian()) == PT_INTERP)?;
     Some(header.data(file.endian(), file.data()).unwrap_or_default())
 }
@@ -109,12 +110,17 @@ pub(crate) fn for_glibc_alone(library: &Path) -> PathBuf {
 
 /// The build id of a program or library, in hexadecimal digits.
 pub(crate) fn build_id(file: &Path) -> Option<String> {
-    let bytes = fs::read(file).ok()?;
+    let bytes = opened(file)?;
     let id = parse(&bytes)?.build_id().ok().flatten()?;
     Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn parse(bytes: &[u8]) -> Option<ElfFile64<'_, Endianness>> {
+/// A file of which only the parts are read that are looked at: libraries with debug information are large.
+fn opened(file: &Path) -> Option<ReadCache<File>> {
+    File::open(file).ok().map(ReadCache::new)
+}
+
+fn parse<'f, R: ReadRef<'f>>(bytes: R) -> Option<ElfFile64<'f, Endianness, R>> {
     ElfFile64::parse(bytes).ok()
 }
 
@@ -123,8 +129,7 @@ pub(crate) fn own_threads(program: &Path) -> Option<&'static str> {
     if program.file_name().is_some_and(|name| name == "java") {
         return Some("Java");
     }
-    let bytes = fs::read(program).ok()?;
-    parse(&bytes)?.section_by_name(".go.buildinfo").is_some().then_some("Go")
+    parse(&opened(program)?)?.section_by_name(".go.buildinfo").is_some().then_some("Go")
 }
 
 /// Constructs of which one runtime must have all, or none: their regions know only their own threads. The
@@ -136,17 +141,19 @@ const PREFIXES: [&str; 3] = ["GOMP_", "omp_", "__kmpc_"];
 /// The first name of such a construct that the program or a library of it needs, and `library` does not have.
 /// What a program loads later is not known.
 pub(crate) fn lacks(program: &Path, library: &Path) -> Option<String> {
-    let has: HashSet<String> = openmp(&fs::read(library).ok()?, false).into_iter().collect();
-    let needed = |file: &PathBuf| fs::read(file).map(|bytes| openmp(&bytes, true)).unwrap_or_default();
+    let has: HashSet<String> = openmp(library, false)?.into_iter().collect();
+    let needed = |file: &PathBuf| openmp(file, true).unwrap_or_default();
     let is_lacking = |name: &String| TOGETHER.iter().any(|part| name.contains(part)) && !has.contains(name);
     files_of(program).iter().flat_map(needed).find(is_lacking)
 }
 
-/// OpenMP's names among the dynamic symbols of a file: those that it needs, or those that it has.
-fn openmp(bytes: &[u8], needed: bool) -> Vec<String> {
-    let Some(file) = parse(bytes) else { return Vec::new() };
+/// OpenMP's names among the dynamic symbols of a file: those that it needs, or those that it has. `None` if it
+/// cannot be read.
+fn openmp(file: &Path, needed: bool) -> Option<Vec<String>> {
+    let bytes = opened(file)?;
+    let file = parse(&bytes)?;
     let names = file.dynamic_symbols().filter(|symbol| symbol.is_undefined() == needed).filter_map(|symbol| symbol.name().ok());
-    names.filter(|name| PREFIXES.iter().any(|prefix| name.starts_with(prefix))).map(str::to_owned).collect()
+    Some(names.filter(|name| PREFIXES.iter().any(|prefix| name.starts_with(prefix))).map(str::to_owned).collect())
 }
 
 /// The program's file and those of its libraries, but for the runtime itself.
@@ -186,19 +193,19 @@ mod tests {
     #[test]
     fn programs_that_preload_nothing_are_known_by_their_heads() {
         let here = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
-        assert_eq!(hindrance(&file(here, 3)), None);
-        assert_eq!(hindrance(&file_with(here, b"/lib64/ld-linux-x86-64.so.2\0")), None);
-        assert!(hindrance(&file_with(here, b"/lib/ld-musl-x86_64.so.1\0")).unwrap().contains("musl"));
-        assert!(hindrance(&file(here, 1)).unwrap().contains("static"));
-        assert!(hindrance(&file(8, 3)).unwrap().contains("another kind"));
-        assert!(hindrance(b"MZ").unwrap().contains("no program"));
+        assert_eq!(hindrance(file(here, 3).as_slice()), None);
+        assert_eq!(hindrance(file_with(here, b"/lib64/ld-linux-x86-64.so.2\0").as_slice()), None);
+        assert!(hindrance(file_with(here, b"/lib/ld-musl-x86_64.so.1\0").as_slice()).unwrap().contains("musl"));
+        assert!(hindrance(file(here, 1).as_slice()).unwrap().contains("static"));
+        assert!(hindrance(file(8, 3).as_slice()).unwrap().contains("another kind"));
+        assert!(hindrance(b"MZ".as_slice()).unwrap().contains("no program"));
         for cut in [b"\x7fELF".to_vec(), file(here, 3)[..40].to_vec()] {
-            assert!(hindrance(&cut).unwrap().contains("cut off"), "a head that is cut off");
+            assert!(hindrance(cut.as_slice()).unwrap().contains("cut off"), "a head that is cut off");
         }
-        assert!(hindrance(b"\x7fELF\x01\x01\x01\0\0\0").unwrap().contains("32 bits"));
+        assert!(hindrance(b"\x7fELF\x01\x01\x01\0\0\0".as_slice()).unwrap().contains("32 bits"));
         let mut far = file(here, 3);
         far[32..40].fill(0xff);
-        assert!(hindrance(&far).is_some(), "a table beyond the end of all files");
+        assert!(hindrance(far.as_slice()).is_some(), "a table beyond the end of all files");
     }
 
     #[test]
