@@ -49,6 +49,15 @@ pub enum Diag {
     Unit,
 }
 
+/// What is done with a triangle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TriangleOp {
+    /// `B = A * B`
+    Multiply,
+    /// `A * X = B`, `X` in the place of `B`.
+    Solve,
+}
+
 /// Which index runs fastest in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {

@@ -29,5 +29,8 @@ pub trait Parts: Sync + Sized {
     fn finish(self) -> Self::Output;
 
     /// Computes everything in the caller.
-    fn whole(self) -> Self::Output;
+    fn whole(self) -> Self::Output {
+        self.part(0..self.cells());
+        self.finish()
+    }
 }

@@ -6,5 +6,4 @@ pub(crate) mod ger;
 pub(crate) mod rank;
 pub(crate) mod symv;
 pub(crate) mod triangle;
-pub(crate) mod trmv;
-pub(crate) mod trsv;
+pub(crate) mod triangular;

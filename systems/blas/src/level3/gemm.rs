@@ -22,21 +22,22 @@ pub struct Gemm<'a, T> {
     c: SharedPointer<MatrixMut<'a, T>>,
 }
 
-/// The factor that a matrix and its option make.
-pub(super) fn factor<T: Scalar>(matrix: Matrix<'_, T>, trans: Trans) -> Factor<'_, T> {
-    Factor { matrix: matrix.op(trans), conj: trans == Trans::Conj }
-}
-
-/// Fails unless `a * b` has the shape of `c`.
-pub(super) fn check<T: Scalar>(
+/// The factors that two matrices and their options make.
+///
+/// # Errors
+/// Unless their product has the shape of `c`.
+pub(super) fn factors<'a, T: Scalar>(
     routine: &'static str,
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
+    (a, transa): (Matrix<'a, T>, Trans),
+    (b, transb): (Matrix<'a, T>, Trans),
     c: &MatrixMut<'_, T>,
-) -> Result<(), Error> {
-    same(routine, 7, "a", a.row_count(), c.row_count())?;
-    same(routine, 9, "b", b.row_count(), a.col_count())?;
-    same(routine, 9, "b", b.col_count(), c.col_count())
+) -> Result<(Factor<'a, T>, Factor<'a, T>), Error> {
+    let (first, second) = (a.op(transa), b.op(transb));
+    same(routine, 7, "a", first.row_count(), c.row_count())?;
+    same(routine, 9, "b", second.row_count(), first.col_count())?;
+    same(routine, 9, "b", second.col_count(), c.col_count())?;
+    let conj = |trans| trans == Trans::Conj;
+    Ok((Factor { matrix: first, conj: conj(transa) }, Factor { matrix: second, conj: conj(transb) }))
 }
 
 /// Whether a result is so tall and thin that its grid is that of its rows.
@@ -59,8 +60,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         beta: T,
         c: MatrixMut<'a, T>,
     ) -> Result<Self, Error> {
-        let (a, b) = (factor(a, transa), factor(b, transb));
-        check("gemm", a.matrix, b.matrix, &c)?;
+        let (a, b) = factors("gemm", (a, transa), (b, transb), &c)?;
         let (rows, cols) = (c.row_count(), c.col_count());
         let (a, b, c) = if is_thin(rows, cols) { (b.t(), a.t(), c.t()) } else { (a, b, c) };
         // A vector takes another path through the kernels.
@@ -110,8 +110,7 @@ pub fn gemm<T: Scalar>(
     let (rows, cols, depth) = (c.row_count(), c.col_count(), a.op(transa).col_count());
     let size = work::<T>(rows, cols, depth);
     if rows.max(cols).max(depth) <= SMALL_ORDER && !is_thin(rows, cols) && !worth(Routine::Gemm, size) {
-        let (a, b) = (factor(a, transa), factor(b, transb));
-        check("gemm", a.matrix, b.matrix, &c)?;
+        let (a, b) = factors("gemm", (a, transa), (b, transb), &c)?;
         product(alpha, a, b, beta, c);
         return Ok(());
     }

@@ -2,7 +2,7 @@
 //!
 //! The grid is that of blocks of columns. A long one and a short one make a cell, so that all cells cost the
 //! same.
-use super::gemm::{check, factor};
+use super::gemm::factors;
 use super::with_square;
 use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
@@ -146,9 +146,8 @@ impl<'a, T: Scalar> Rank<'a, T> {
         beta: T,
         c: MatrixMut<'a, T>,
     ) -> Result<Self, Error> {
-        let (a, b) = (factor(a, transa), factor(b, transb));
         same("gemmtr", 12, "c", c.col_count(), c.row_count())?;
-        check("gemmtr", a.matrix, b.matrix, &c)?;
+        let (a, b) = factors("gemmtr", (a, transa), (b, transb), &c)?;
         Ok(Self::new(uplo, [Some(Term { alpha, a, b }), None], beta, false, c))
     }
 
@@ -300,10 +299,6 @@ impl<T: Scalar> Parts for Rank<'_, T> {
     }
 
     fn finish(self) {}
-
-    fn whole(self) {
-        self.part(0..self.cells());
-    }
 }
 
 /// The functions of these constructors: each makes the call and computes it.

@@ -144,10 +144,6 @@ impl<T: Scalar> Parts for Symm<'_, T> {
     }
 
     fn finish(self) {}
-
-    fn whole(self) {
-        self.part(0..self.cells());
-    }
 }
 
 /// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a symmetric `a`.

@@ -9,20 +9,11 @@ use crate::kernels::multiply::{self, multiply};
 use crate::kernels::product::{columns, product, scale};
 use crate::kernels::shared::SharedPointer;
 use crate::kernels::tile::{self, solve};
-use crate::options::{Diag, Side, Trans, Uplo};
+use crate::options::{Diag, Side, Trans, TriangleOp, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
 use crate::team::shared;
 use std::ops::Range;
-
-/// What is done with a triangle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TriangleOp {
-    /// `B = A * B`
-    Multiply,
-    /// `A * X = B`, `X` in the place of `B`.
-    Solve,
-}
 
 /// `trmm` or `trsm` as parts.
 #[derive(Debug)]

@@ -150,8 +150,4 @@ impl<T: Scalar> Parts for RowInterchanges<'_, T> {
     }
 
     fn finish(self) {}
-
-    fn whole(self) {
-        self.part(0..self.cells());
-    }
 }
