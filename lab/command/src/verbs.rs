@@ -7,7 +7,7 @@ use crate::{advise, demo, doctor, exec, hang, plans, top};
 use anyhow::{Context, Result, bail};
 use foregather_host::{interrupt, sched, terminal};
 use foregather_machine::shown;
-use foregather_measure::Experiment;
+use foregather_measure::AskedExperiment;
 use foregather_report as report;
 use foregather_reproduce as reproduce;
 use foregather_results::compare;
@@ -67,7 +67,7 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::Run(options) => run::run(cli, options),
                 Verb::App(options) => run_app(cli, options),
                 Verb::Demo { output, turns } => demo::run(output, *turns, cli.quiet),
-                Verb::Measure { what, output } => measure(cli, foregather_measure::experiment(what), output.as_deref()),
+                Verb::Measure { what, output } => measure(cli, &foregather_measure::experiment(what), output.as_deref()),
                 Verb::Simulate(options) => plans::run(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
@@ -104,11 +104,11 @@ fn diagnose(cli: &Cli, peers: bool) -> Result<()> {
     })?)
 }
 
-fn measure(cli: &Cli, experiment: &dyn Experiment, output: Option<&Path>) -> Result<()> {
-    let run = Run::begin(&format!("measure {}", experiment.name()), experiment.seed());
-    let found = experiment.measure(cli.quiet)?;
+fn measure(cli: &Cli, asked: &AskedExperiment<'_>, output: Option<&Path>) -> Result<()> {
+    let run = Run::begin(&format!("measure {}", asked.name), asked.seed);
+    let found = asked.experiment.measure(cli.quiet)?;
     let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
-    finish(cli, &results, output, || found.table.unwrap_or_else(|| experiment.text(&results)))?;
+    finish(cli, &results, output, || found.table.unwrap_or_else(|| asked.experiment.text(&results)))?;
     found.failed.map_or(Ok(()), |why| Err(Failure::Check(why).into()))
 }
 

@@ -57,14 +57,6 @@ struct Row {
 }
 
 impl Experiment for BlasOptions {
-    fn name(&self) -> &'static str {
-        "blas"
-    }
-
-    fn seed(&self) -> Option<u64> {
-        Some(self.seed)
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         if self.crossovers {
             return Ok(all_crossovers());
@@ -75,7 +67,7 @@ impl Experiment for BlasOptions {
         machine_file::load_or_measure()?;
         let ms = self.ms.unwrap_or(if self.quick { BRIEF_MS } else { USUAL_MS });
         let threads = self.threads.unwrap_or_else(|| (affinity::allowed().len() as u32).clamp(1, THREADS));
-        let mut matrix = CellLoop::new(self.name(), rows.len() * runners.len(), 1, TurnOrder::Random(self.seed), quiet);
+        let mut matrix = CellLoop::new("blas", rows.len() * runners.len(), 1, TurnOrder::Random(self.seed), quiet);
         for row in rows {
             let beside = BackgroundOfRow { hogs: row.hogs, ..BackgroundOfRow::default() };
             let name = |runner: &CellRunner| format!("{}: {}", row.name(), runner.name);

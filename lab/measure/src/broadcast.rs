@@ -28,14 +28,6 @@ const COLUMNS: [Heading; 6] = [
 ];
 
 impl Experiment for BroadcastOptions {
-    fn name(&self) -> &'static str {
-        "broadcast"
-    }
-
-    fn seed(&self) -> Option<u64> {
-        Some(self.seed)
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         machine_file::load_or_measure()?;
         let ((lasts_us, usual), gaps) = if self.quick { (QUICK, &QUICK_GAPS_US[..]) } else { (USUAL, &GAPS_US[..]) };
@@ -46,7 +38,7 @@ impl Experiment for BroadcastOptions {
         };
         let rows: Vec<(Gaps, u64)> = Gaps::ALL.into_iter().flat_map(|kind| gaps.iter().map(move |&gap| (kind, gap))).collect();
         let repetitions = self.repetitions.unwrap_or(usual);
-        let mut matrix = CellLoop::new(self.name(), rows.len() * queues.len(), repetitions, TurnOrder::Random(self.seed), quiet);
+        let mut matrix = CellLoop::new("broadcast", rows.len() * queues.len(), repetitions, TurnOrder::Random(self.seed), quiet);
         let mut missing = Vec::new();
         for (gaps, gap_us) in rows {
             let there: Vec<&str> = queues.iter().copied().filter(|queue| !missing.contains(queue)).collect();

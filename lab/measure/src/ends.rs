@@ -49,14 +49,6 @@ const ALL: [EndColumn; 4] = [
 ];
 
 impl Experiment for EndsOptions {
-    fn name(&self) -> &'static str {
-        "ends"
-    }
-
-    fn seed(&self) -> Option<u64> {
-        Some(self.seed)
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let costs = machine_file::load_or_measure()?;
         let program = program().with_context(|| format!("a process of the peers' program is ended: build it by `{BUILD}`"))?;

@@ -61,14 +61,6 @@ use foregather_results::{Measurement, Results};
 
 /// Something that `foregather measure` offers, as its options ask for it.
 pub trait Experiment {
-    /// Its verb, and what else tells its documents from others.
-    fn name(&self) -> &'static str;
-
-    /// The seed of everything random in it.
-    fn seed(&self) -> Option<u64> {
-        None
-    }
-
     /// Measures. After an interrupt that is what was measured until then.
     ///
     /// # Errors
@@ -81,25 +73,40 @@ pub trait Experiment {
     }
 }
 
+/// An experiment that was asked for.
+pub struct AskedExperiment<'a> {
+    /// Its verb, and what else tells its documents from others.
+    pub name: &'static str,
+    /// The seed of everything random in it.
+    pub seed: Option<u64>,
+    /// The experiment, by its options.
+    pub experiment: &'a dyn Experiment,
+}
+
 /// The experiment that was asked for.
-pub fn experiment(asked: &Measure) -> &dyn Experiment {
-    match asked {
-        Measure::Waits(options) => options,
-        Measure::Barriers(options) => options,
-        Measure::Skew(options) => options,
-        Measure::Noise(options) => options,
-        Measure::Shift(options) => options,
-        Measure::Broadcast(options) => options,
-        Measure::Messages(options) => options,
-        Measure::Dsm(options) => options,
-        Measure::Teams(options) => options,
-        Measure::OpenMp(options) => options,
-        Measure::Regret(options) => options,
-        Measure::Programs(options) => options,
-        Measure::Ends(options) => options,
-        Measure::Blas(options) => options,
-        Measure::Scheduler(options) => options,
-    }
+pub fn experiment(asked: &Measure) -> AskedExperiment<'_> {
+    let (name, seed, experiment): (_, _, &dyn Experiment) = match asked {
+        Measure::Waits(options) => ("waits", None, options),
+        Measure::Barriers(options) => {
+            (if options.validate { "barriers --validate" } else { "barriers" }, Some(options.seed), options)
+        }
+        Measure::Skew(options) => ("skew", Some(options.seed), options),
+        Measure::Noise(options) => ("noise", None, options),
+        Measure::Shift(options) => ("shift", Some(options.seed), options),
+        Measure::Broadcast(options) => ("broadcast", Some(options.seed), options),
+        Measure::Messages(options) => ("messages", None, options),
+        Measure::Dsm(options) => ("dsm", None, options),
+        Measure::Teams(options) => {
+            (if options.predict.is_some() { "teams --predict" } else { "teams" }, Some(options.matrix.seed), options)
+        }
+        Measure::OpenMp(options) => ("openmp", Some(options.matrix.seed), options),
+        Measure::Regret(options) => ("regret", options.draw, options),
+        Measure::Programs(options) => ("programs", Some(options.seed), options),
+        Measure::Ends(options) => ("ends", Some(options.seed), options),
+        Measure::Blas(options) => ("blas", Some(options.seed), options),
+        Measure::Scheduler(options) => ("scheduler", options.draw, options),
+    };
+    AskedExperiment { name, seed, experiment }
 }
 
 /// What a run gave.

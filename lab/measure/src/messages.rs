@@ -57,10 +57,6 @@ const OF_HOGS: [Heading; 9] = [
 ];
 
 impl Experiment for Messages {
-    fn name(&self) -> &'static str {
-        "messages"
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let cpus = affinity::allowed();
         let mut notes = vec![];
@@ -77,7 +73,7 @@ impl Experiment for Messages {
         let cell = |task| MessageCell { world: world.clone(), cpus, task };
         let cells: Vec<MessageCell> = tasks(self, &transports, &policies).into_iter().map(cell).collect();
         machine_file::load_or_measure()?;
-        let mut matrix = CellLoop::new(self.name(), cells.len(), 1, TurnOrder::Alternating, quiet);
+        let mut matrix = CellLoop::new("messages", cells.len(), 1, TurnOrder::Alternating, quiet);
         matrix.found.notes = notes;
         let runs = matrix.row(
             BackgroundOfRow::default(),

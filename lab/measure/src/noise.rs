@@ -23,10 +23,6 @@ const COLUMNS: [Heading; 10] = [
 ];
 
 impl Experiment for NoiseOptions {
-    fn name(&self) -> &'static str {
-        "noise"
-    }
-
     /// Three measurements a processor: all loops, the first of them in their order, and the line of figure
     /// 3-10.
     fn measure(&self, _quiet: bool) -> Result<Measured> {

@@ -39,17 +39,9 @@ struct Row {
 }
 
 impl Experiment for OpenMp {
-    fn name(&self) -> &'static str {
-        "openmp"
-    }
-
-    fn seed(&self) -> Option<u64> {
-        Some(self.matrix.seed)
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let rows = rows(self)?;
-        let mut all = TeamRows::begin(self.name(), (&self.matrix, rows.len()), (&KIND, &SPANS), quiet)?;
+        let mut all = TeamRows::begin("openmp", (&self.matrix, rows.len()), (&KIND, &SPANS), quiet)?;
         let (span_ns, iterations_per_us) = (all.span_ns, all.iterations_per_us);
         for row in rows {
             let Row { construct, threads, hogs } = row;

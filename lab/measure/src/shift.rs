@@ -53,14 +53,6 @@ struct Case {
 }
 
 impl Experiment for ShiftOptions {
-    fn name(&self) -> &'static str {
-        "shift"
-    }
-
-    fn seed(&self) -> Option<u64> {
-        Some(self.seed)
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let cpus = affinity::allowed();
         let teams = self.threads.map_or(TEAMS.to_vec(), |threads| vec![threads]);
@@ -87,7 +79,7 @@ impl Experiment for ShiftOptions {
         let (time, usual) = if self.quick { QUICK_TIME } else { TIME };
         let repetitions = self.repetitions.unwrap_or(usual);
         let at_most = Nanos(time.0 / (cases.len() as u64 * u64::from(usual)));
-        let matrix = CellLoop::new(self.name(), cases.len(), repetitions, TurnOrder::Random(self.seed), quiet);
+        let matrix = CellLoop::new("shift", cases.len(), repetitions, TurnOrder::Random(self.seed), quiet);
         let name = |case: &Case| format!("{} threads, {} bytes", case.threads, case.bytes);
         let runs = matrix.all_or_none().row(BackgroundOfRow::default(), &cases, name, |case, turn| {
             Ok(Some(shift::run(&case.setup(&cpus, at_most, turn.seed))?))

@@ -71,14 +71,6 @@ impl Case {
 }
 
 impl Experiment for SkewOptions {
-    fn name(&self) -> &'static str {
-        "skew"
-    }
-
-    fn seed(&self) -> Option<u64> {
-        Some(self.seed)
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let (policies, usual) = if self.quick { (QUICK_POLICIES.as_slice(), 3) } else { (POLICIES.as_slice(), 7) };
         let mut notes: Vec<String> = vec![offset()];
@@ -87,7 +79,7 @@ impl Experiment for SkewOptions {
         let mut cases = cases(self.threads, policies, parameters.all.first(), &mut notes)?;
         let repetitions = self.repetitions.unwrap_or(usual);
         let at_most = Nanos(if self.quick { QUICK_TIME } else { TIME }.0 / (cases.len() as u64 * u64::from(usual)));
-        let matrix = CellLoop::new(self.name(), cases.len(), repetitions, TurnOrder::Random(self.seed), quiet);
+        let matrix = CellLoop::new("skew", cases.len(), repetitions, TurnOrder::Random(self.seed), quiet);
         let name = |case: &Case| format!("{} {} {}", case.kind.name(), case.policy_name, case.release.name());
         let runs = matrix.all_or_none().row(BackgroundOfRow::default(), &cases, name, |case, turn| {
             // Where the host runs two virtual processors, and so what a line costs, changes from moment to

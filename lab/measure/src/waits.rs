@@ -60,10 +60,6 @@ impl Circumstance {
 }
 
 impl Experiment for WaitsOptions {
-    fn name(&self) -> &'static str {
-        "waits"
-    }
-
     /// Keeps the machine's costs, too, if nothing has spoilt them.
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let meter = NoiseMeter::start();

@@ -63,14 +63,6 @@ const SUMMARIES: [Heading; 12] = [
 ];
 
 impl Experiment for BarriersOptions {
-    fn name(&self) -> &'static str {
-        if self.validate { "barriers --validate" } else { "barriers" }
-    }
-
-    fn seed(&self) -> Option<u64> {
-        Some(self.seed)
-    }
-
     /// Without `--validate`: a measurement for each cell, for each waiter over the rows of each subset, and
     /// for each prediction.
     fn measure(&self, quiet: bool) -> Result<Measured> {

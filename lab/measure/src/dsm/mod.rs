@@ -45,10 +45,6 @@ const STATES: u32 = 2;
 const LOOPS: u32 = 2;
 
 impl Experiment for Dsm {
-    fn name(&self) -> &'static str {
-        "dsm"
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let cpus = affinity::allowed();
         let mut notes = vec![];

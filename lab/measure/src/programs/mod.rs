@@ -65,14 +65,6 @@ struct Row {
 }
 
 impl Experiment for ProgramsOptions {
-    fn name(&self) -> &'static str {
-        "programs"
-    }
-
-    fn seed(&self) -> Option<u64> {
-        Some(self.seed)
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let ProgramName::Hgb = self.program;
         check_python(&self.python, "sklearn", "scikit-learn")?;

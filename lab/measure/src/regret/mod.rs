@@ -87,14 +87,6 @@ struct SeenRow<'a> {
 }
 
 impl Experiment for Regret {
-    fn name(&self) -> &'static str {
-        "regret"
-    }
-
-    fn seed(&self) -> Option<u64> {
-        self.draw
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let seed = self.draw.unwrap_or_else(clock::unix_seconds);
         let costs = machine_file::load_or_measure()?;

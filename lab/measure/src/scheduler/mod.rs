@@ -40,14 +40,6 @@ const NEXT_PERCENT: f64 = 90.0;
 const PLACE_PERCENT: f64 = 75.0;
 
 impl Experiment for SchedulerJudge {
-    fn name(&self) -> &'static str {
-        "scheduler"
-    }
-
-    fn seed(&self) -> Option<u64> {
-        self.draw
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         let seed = self.draw.unwrap_or_else(clock::unix_seconds);
         let cpus = affinity::allowed();

@@ -48,20 +48,12 @@ struct Row {
 }
 
 impl Experiment for Teams {
-    fn name(&self) -> &'static str {
-        if self.predict.is_some() { "teams --predict" } else { "teams" }
-    }
-
-    fn seed(&self) -> Option<u64> {
-        Some(self.matrix.seed)
-    }
-
     fn measure(&self, quiet: bool) -> Result<Measured> {
         if self.predict.is_some() {
             return predict::run(self, quiet);
         }
         let rows = rows(self);
-        let mut all = TeamRows::begin(self.name(), (&self.matrix, rows.len()), (&KIND, &SPANS), quiet)?;
+        let mut all = TeamRows::begin("teams", (&self.matrix, rows.len()), (&KIND, &SPANS), quiet)?;
         let (span_ns, iterations_per_us) = (all.span_ns, all.iterations_per_us);
         for row in rows {
             let Row { threads, body_us, hogs } = row;
