@@ -18,7 +18,7 @@ mod watcher;
 use crate::cli::{Advise, Cli, Exec, Format};
 use crate::exec;
 use crate::finish::tell;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use check::CheckedCure;
 use document::RuntimeAccount;
 use foregather_host::child::Child;
@@ -27,7 +27,6 @@ use foregather_host::watched::page::{SamplingState, Withdrawal};
 use foregather_host::watched::{page, program, task};
 use foregather_host::{clock, interrupt};
 use foregather_machine::{Nanos, shown};
-use foregather_results::failure::Failure;
 use foregather_results::output;
 use foregather_watch::causes::{self, NamedCause, WaitCause};
 use foregather_watch::{Observation, PythonLines, Remedy, SampleTally, SampledFunction, layers};
@@ -35,9 +34,8 @@ use predicted::{Predictions, SeenMachine};
 use std::ffi::OsString;
 use std::io::{Write, stderr};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::time::Duration;
 use watcher::Watcher;
 
@@ -133,13 +131,22 @@ pub(crate) fn refuse_csv(cli: &Cli) -> Result<()> {
     Ok(())
 }
 
-fn attach(cli: &Cli, options: &Advise, process: u32) -> Result<()> {
+/// Refuses a process that is not running here, or is another user's.
+///
+/// # Errors
+/// What is to be done about that.
+pub(crate) fn refuse_foreign(process: u32, verb: &str) -> Result<()> {
     let Some(facts) = program::read(process).filter(|_| program::is_running(process)) else {
         bail!("process {process} is not running here: name one of this pid namespace, and see that /proc is mounted");
     };
     if program::user(process) != program::user(std::process::id()) {
-        bail!("process {process} ({}) belongs to another user: run advise as that user", shown(&facts.name));
+        bail!("process {process} ({}) belongs to another user: run {verb} as that user", shown(&facts.name));
     }
+    Ok(())
+}
+
+fn attach(cli: &Cli, options: &Advise, process: u32) -> Result<()> {
+    refuse_foreign(process, "advise")?;
     let mut watcher = Watcher::new(process, None, None);
     watcher.not_seen.extend(without_records("a program that was already running"));
     let deadline = options.span.map_or(Nanos::MAX, |span| clock::now() + span);
@@ -184,7 +191,7 @@ pub(crate) fn watch_for_cures(options: &Exec) -> Result<LearntCures> {
     let variants = advice.predictions.advice().into_iter().map(|variant| (variant.settings.clone(), variant.own_runtime));
     let remedies = advice.by_rule().filter_map(|remedy| remedy.command.as_deref());
     let by_rule = remedies.filter_map(|command| Some((command.strip_suffix(&line)?.trim().to_owned(), false)));
-    Ok(LearntCures { exit_code: exit_code(status), cures: variants.chain(by_rule).collect() })
+    Ok(LearntCures { exit_code: exec::exit_code(status), cures: variants.chain(by_rule).collect() })
 }
 
 fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> Result<()> {
@@ -201,18 +208,12 @@ fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> R
         let checked = check::run(cli, options, &advice)?;
         write(cli, options, &advice, &checked)?;
     }
-    match exit_code(status) {
-        0 => Ok(()),
-        code => Err(Failure::Program(code).into()),
-    }
+    exec::ended(exec::exit_code(status))
 }
 
 /// Starts a program and looks at it until it exits, or for as long as the options say.
 fn watch(options: &Advise, libraries: &[PathBuf], line: String) -> Result<WatchedProgram> {
-    let (name, arguments) = options.program.split_first().context("a program")?;
-    let path = exec::find_program(name)?;
-    let mut command = Command::new(&path);
-    command.arg0(name).args(arguments);
+    let (path, mut command) = exec::command_of(&options.program)?;
     let mut not_seen = None;
     let mut recording = None;
     let mut all = Vec::new();
@@ -259,11 +260,6 @@ pub(crate) fn wait(child: &mut Child) -> Result<ExitStatus> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// As shells show the end of a program.
-pub(crate) fn exit_code(status: ExitStatus) -> u8 {
-    status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8)
 }
 
 /// The preload library for a program, or why there is none.

@@ -1,15 +1,12 @@
 //! `exec --auto`: the first run watches the program, later ones compare the cure with the program as it is,
 //! and once it is known to help they use it. No run starts the program twice.
 use super::kept_cure::{self, CureState, KeptCure, MeasuredRun};
-use super::{NOT_STARTED, find_program, program};
+use super::{become_it, command_of, ended, exit_code, program};
 use crate::advise;
 use crate::cli::{Cli, Exec};
 use anyhow::{Context, Result};
 use foregather_host::child::Child;
 use foregather_host::{clock, interrupt, usage};
-use foregather_machine::shown;
-use foregather_results::failure::Failure;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,10 +15,7 @@ use std::process::Command;
 /// # Errors
 /// The program's exit code, or if it cannot be started.
 pub(super) fn run(cli: &Cli, options: &Exec) -> Result<()> {
-    let (name, arguments) = options.program.split_first().context("a program")?;
-    let path = find_program(name)?;
-    let mut command = Command::new(&path);
-    command.arg0(name).args(arguments);
+    let (path, command) = command_of(&options.program)?;
     let say = |text: &str| {
         if !cli.quiet {
             eprintln!("foregather: {text}");
@@ -31,7 +25,7 @@ pub(super) fn run(cli: &Cli, options: &Exec) -> Result<()> {
         Ok(place) => place,
         Err(why) => {
             say(&format!("nothing is kept: {why:#}"));
-            return if options.forget { Ok(()) } else { become_it(&path, command) };
+            return if options.forget { Ok(()) } else { become_it(command) };
         }
     };
     if options.forget {
@@ -61,13 +55,6 @@ fn place(path: &Path, options: &Exec) -> Result<(PathBuf, Vec<String>)> {
     let key = kept_cure::key(&path, options)?;
     let file = kept_cure::path(&key).context("set HOME or XDG_CACHE_HOME")?;
     Ok((file, key))
-}
-
-/// Becomes the program; comes back only if it cannot be started.
-fn become_it(path: &Path, mut command: Command) -> Result<()> {
-    let error = command.exec();
-    eprintln!("foregather: {}: {error}", shown(&path.to_string_lossy()));
-    Err(Failure::Job(NOT_STARTED).into())
 }
 
 /// Watches the program and keeps what is worth a trial.
@@ -101,7 +88,7 @@ fn later_run(
         apply(options, &kept, &path, &mut command)?;
         let how = match kept.speedups() {
             Some([wall, _]) if kept.state == CureState::Kept => {
-                format!("{}, {}", kept_cure::words(&wall), kept_cure::date(kept.judged_unix_s))
+                format!("{}, {}", kept_cure::words(&wall), clock::date(kept.judged_unix_s))
             }
             _ => "on trial".to_owned(),
         };
@@ -113,12 +100,12 @@ fn later_run(
             // Without a place for the count the cure is not compared again, and still helps.
             let _ = kept_cure::store(file, &kept);
         }
-        return become_it(&path, command);
+        return become_it(command);
     }
     interrupt::install()?;
     let (began, cpu) = (clock::now(), usage::children_cpu());
     let mut child = Child::spawn(command, &[])?;
-    let exit_code = advise::exit_code(advise::wait(&mut child)?);
+    let exit_code = exit_code(advise::wait(&mut child)?);
     let (wall, cpu) = (clock::now() - began, usage::children_cpu() - cpu);
     if !interrupt::requested() {
         let before = kept.state;
@@ -159,11 +146,4 @@ fn apply(options: &Exec, kept: &KeptCure, path: &Path, command: &mut Command) ->
         super::preload(command, &super::libraries_for(path, options, true)?);
     }
     Ok(())
-}
-
-fn ended(exit_code: u8) -> Result<()> {
-    match exit_code {
-        0 => Ok(()),
-        code => Err(Failure::Program(code).into()),
-    }
 }

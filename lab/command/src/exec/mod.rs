@@ -20,9 +20,9 @@ use foregather_results::failure::Failure;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 /// The OpenMP runtime, the barriers of POSIX threads, and the BLAS.
 pub(crate) const OPENMP: &str = "libforegather_gomp.so";
@@ -42,13 +42,11 @@ pub(crate) fn run(cli: &Cli, options: &Exec) -> Result<()> {
     if options.auto || options.forget {
         return auto::run(cli, options);
     }
-    let (name, arguments) = options.program.split_first().context("a program")?;
-    let program = find_program(name)?;
+    let (program, _) = command_of(&options.program)?;
     let is_off = std::env::var_os("FOREGATHER").is_some_and(|value| value == "off");
     let libraries = if is_off { Vec::new() } else { libraries_for(&program, options, cli.quiet)? };
     let command = |libraries: &[PathBuf]| {
-        let mut command = Command::new(&program);
-        command.arg0(name).args(arguments);
+        let mut command = command(&program, &options.program);
         preload(&mut command, libraries);
         command
     };
@@ -59,22 +57,48 @@ pub(crate) fn run(cli: &Cli, options: &Exec) -> Result<()> {
     if options.stats {
         return advise::run_with(cli, &libraries, options);
     }
-    // Comes back only if the program cannot be started.
-    let error = command(&libraries).exec();
-    eprintln!("foregather: {}: {error}", shown(&program.to_string_lossy()));
-    Err(Failure::Job(NOT_STARTED).into())
+    become_it(command(&libraries))
 }
 
-/// The file of the program that a user names.
+/// The file of the program that a user names, and the command that starts it with its arguments.
 ///
 /// # Errors
 /// The exit code of shells if there is none, after a line that says so.
-pub(crate) fn find_program(name: &OsStr) -> Result<PathBuf> {
-    program::find(name).ok_or_else(|| {
+pub(crate) fn command_of(words: &[OsString]) -> Result<(PathBuf, Command)> {
+    let name = words.first().context("a program")?;
+    let program = program::find(name).ok_or_else(|| {
         let (name, is_path) = (name.to_string_lossy(), name.as_bytes().contains(&b'/'));
         eprintln!("foregather: {}: no such {}", shown(&name), if is_path { "file" } else { "program in PATH" });
-        Failure::Job(NOT_FOUND).into()
-    })
+        Failure::Job(NOT_FOUND)
+    })?;
+    let command = command(&program, words);
+    Ok((program, command))
+}
+
+fn command(program: &Path, words: &[OsString]) -> Command {
+    let mut command = Command::new(program);
+    command.arg0(&words[0]).args(&words[1..]);
+    command
+}
+
+/// Becomes the program; comes back only if it cannot be started.
+fn become_it(mut command: Command) -> Result<()> {
+    let error = command.exec();
+    eprintln!("foregather: {}: {error}", shown(&command.get_program().to_string_lossy()));
+    Err(Failure::Job(NOT_STARTED).into())
+}
+
+/// The exit code that a shell gives a program which ended so.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8)
+}
+
+/// Ends this command as the program has ended.
+///
+/// # Errors
+/// The exit code, if it is not 0.
+pub(crate) fn ended(exit_code: u8) -> Result<()> {
+    if exit_code == 0 { Ok(()) } else { Err(Failure::Program(exit_code).into()) }
 }
 
 fn compare(cli: &Cli, options: &Exec, pairs: u32, command: &dyn Fn(bool) -> Command) -> Result<()> {

@@ -9,8 +9,8 @@ mod text;
 mod waits;
 
 use crate::cli::Hang;
-use crate::exec;
-use anyhow::{Context, Result, bail};
+use crate::{advise, exec};
+use anyhow::Result;
 use foregather_host::child::Child;
 use foregather_host::clock;
 use foregather_host::interrupt::{self, RepeatedRequest};
@@ -19,13 +19,11 @@ use foregather_host::signals;
 use foregather_host::watched::calls::{self, CallPage};
 use foregather_host::watched::page::{self, WatchPage};
 use foregather_host::watched::program;
-use foregather_machine::{Nanos, shown};
+use foregather_machine::Nanos;
 use foregather_results::failure::Failure;
 use foregather_watch::hang::STILL;
 use looker::HangLooker;
 use std::io::{Write, stderr};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 /// The preload libraries: that of MPI, and that of threads.
@@ -56,12 +54,7 @@ pub(crate) fn run(options: &Hang) -> Result<()> {
 }
 
 fn attach(process: u32, still: Nanos) -> Result<()> {
-    let Some(facts) = program::read(process).filter(|_| program::is_running(process)) else {
-        bail!("process {process} is not running here: name one of this pid namespace, and see that /proc is mounted");
-    };
-    if program::user(process) != program::user(std::process::id()) {
-        bail!("process {process} ({}) belongs to another user: run hang as that user", shown(&facts.name));
-    }
+    advise::refuse_foreign(process, "hang")?;
     let mut looker = HangLooker::new(launcher_of(process), still);
     let deadline = clock::now() + still + pause(still) + pause(still);
     while program::is_running(process) && clock::now() < deadline && !interrupt::requested() {
@@ -89,10 +82,7 @@ fn launcher_of(rank: u32) -> u32 {
 }
 
 fn launch(options: &Hang, still: Nanos) -> Result<()> {
-    let (name, arguments) = options.program.split_first().context("a program")?;
-    let path = exec::find_program(name)?;
-    let mut command = Command::new(&path);
-    command.arg0(name).args(arguments);
+    let (path, mut command) = exec::command_of(&options.program)?;
     let (calls, calls_file) = CallPage::create()?;
     let (threads, threads_file) = WatchPage::create()?;
     let mut libraries = Vec::new();
@@ -129,7 +119,7 @@ fn launch(options: &Hang, still: Nanos) -> Result<()> {
         ended = child.wait_until(clock::now() + pause(still))?;
     }
     match ended {
-        Some(status) => ended_with(status),
+        Some(status) => exec::ended(exec::exit_code(status)),
         None => {
             if let Some(seen) = looker.last_word() {
                 print(&text::of(&seen));
@@ -151,11 +141,6 @@ fn stop(child: &Child) {
     while child.alive() && clock::now() < deadline {
         std::thread::sleep(Duration::from_nanos(SHORTEST.0));
     }
-}
-
-fn ended_with(status: ExitStatus) -> Result<()> {
-    let code = status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8);
-    if code == 0 { Ok(()) } else { Err(Failure::Program(code).into()) }
 }
 
 /// Prints to standard error: standard output is the program's.

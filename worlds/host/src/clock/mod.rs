@@ -161,6 +161,11 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!([0, 951_782_400, 1_795_824_000].map(date), ["1970-01-01", "2000-02-29", "2026-11-28"]);
+    }
+
+    #[test]
     fn time_agrees_with_the_standard_library() {
         init();
         let (ours, theirs) = (now(), Instant::now());
