@@ -8,22 +8,10 @@ use foregather::engine::{Account, Punctual};
 use foregather::{Barrier, BarrierWaitResult, Member};
 use std::sync::{Arc, Mutex};
 
-impl Thing for Barrier {
-    const KIND: u64 = 1;
-    const NAME: &'static str = "barrier";
-    const INHERITED: bool = false;
-}
-
-struct OneMember {
+pub(crate) struct OneMember {
     member: Mutex<Member>,
     account: Arc<Account>,
     rank: u32,
-}
-
-impl Thing for OneMember {
-    const KIND: u64 = 2;
-    const NAME: &'static str = "barrier's member";
-    const INHERITED: bool = false;
 }
 
 fn size_of_barrier(size: u32) -> Result<usize, Refusal> {

@@ -21,12 +21,6 @@ impl WritingEnd {
     }
 }
 
-impl Thing for WritingEnd {
-    const KIND: u64 = 5;
-    const NAME: &'static str = "writer";
-    const INHERITED: bool = false;
-}
-
 pub(crate) struct ReadingEnd {
     reader: Mutex<HeldMessage>,
     account: Arc<Account>,
@@ -46,12 +40,6 @@ impl ReadingEnd {
         let account = reader.account()?;
         Ok(Self { reader: Mutex::new(HeldMessage { reader, held: Vec::new(), holds: false, shows: true }), account })
     }
-}
-
-impl Thing for ReadingEnd {
-    const KIND: u64 = 6;
-    const NAME: &'static str = "reader";
-    const INHERITED: bool = false;
 }
 
 impl HeldMessage {

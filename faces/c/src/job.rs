@@ -1,20 +1,14 @@
 //! Jobs: one function of C on every rank.
 use crate::border::{bytes, call, check, limit, place, room};
 use crate::failure::{INVALID, Refusal};
-use crate::lent::{self, Lent, run};
-use crate::slots::{Handle, Thing};
+use crate::lent::{self, run};
+use crate::slots::Handle;
 use crate::team::{Data, no_function};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use foregather::engine::Cause;
 use foregather::engine::message::collective::Element;
 use foregather::{Communicator, Error, job};
-
-impl Thing for Lent<Communicator> {
-    const KIND: u64 = 9;
-    const NAME: &'static str = "job's rank";
-    const INHERITED: bool = false;
-}
 
 pub(crate) type Function = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
 

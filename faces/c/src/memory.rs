@@ -13,7 +13,7 @@ use foregather::{Array, Error, Locked, Shared, SharedElement, shared};
 use std::rc::Rc;
 
 /// A rank while its function runs, whatever the lifetimes say, and what that has made.
-struct Sharer {
+pub(crate) struct Sharer {
     rank: &'static Shared<'static>,
     arrays: Made<AnyArray>,
     locks: Made<Locked<'static, u8>>,
@@ -38,27 +38,8 @@ where
     }
 }
 
-impl Thing for Lent<Sharer> {
-    const KIND: u64 = 10;
-    const NAME: &'static str = "rank of shared memory";
-    const INHERITED: bool = false;
-}
-
-impl Thing for Lent<AnyArray> {
-    const KIND: u64 = 11;
-    const NAME: &'static str = "shared array";
-    const INHERITED: bool = false;
-}
-
-/// Its value is of no use: what it guards are arrays.
-impl Thing for Lent<Locked<'static, u8>> {
-    const KIND: u64 = 12;
-    const NAME: &'static str = "shared lock";
-    const INHERITED: bool = false;
-}
-
 /// By the number of an element's bytes: C's types are patterns of bits here.
-enum AnyArray {
+pub(crate) enum AnyArray {
     One(Array<u8>),
     Two(Array<u16>),
     Four(Array<u32>),

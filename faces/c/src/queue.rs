@@ -2,17 +2,11 @@
 use crate::border::{call, check, create, place};
 use crate::ends::{ReadingEnd, WritingEnd};
 use crate::failure::{Refusal, SETTING, SYSTEM};
-use crate::slots::{self, Handle, Thing};
+use crate::slots::{self, Handle};
 use core::ffi::c_int;
 use foregather::Broadcast;
 use foregather::engine::host::forks;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-
-impl Thing for Broadcast {
-    const KIND: u64 = 4;
-    const NAME: &'static str = "broadcast";
-    const INHERITED: bool = true;
-}
 
 /// A copy of a caller's descriptor.
 ///

@@ -8,23 +8,11 @@ use foregather::processes::{SharedBarrier, SharedMember};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Mutex};
 
-impl Thing for SharedBarrier {
-    const KIND: u64 = 7;
-    const NAME: &'static str = "shared barrier";
-    const INHERITED: bool = true;
-}
-
 /// A member, and the record of its waits. The record is outside the lock, so that it can be read during a
 /// wait.
-struct OneSharedMember {
+pub(crate) struct OneSharedMember {
     member: Mutex<SharedMember>,
     account: Arc<Account>,
-}
-
-impl Thing for OneSharedMember {
-    const KIND: u64 = 8;
-    const NAME: &'static str = "shared barrier's member";
-    const INHERITED: bool = false;
 }
 
 /// # Safety

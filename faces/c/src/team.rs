@@ -1,18 +1,12 @@
 //! Teams of threads that call a function of C with a pointer.
 use crate::border::{call, check, create, place, tell};
 use crate::failure::{INVALID, Refusal};
-use crate::slots::{self, Handle, Thing};
+use crate::slots::{self, Handle};
 use core::ffi::{c_char, c_int, c_void};
 use foregather::Team;
 
 /// A team of the caller's own; `None` is the one that all libraries of the process share.
-struct AnyTeam(Option<Team>);
-
-impl Thing for AnyTeam {
-    const KIND: u64 = 3;
-    const NAME: &'static str = "team";
-    const INHERITED: bool = true;
-}
+pub(crate) struct AnyTeam(Option<Team>);
 
 impl AnyTeam {
     fn team(&self) -> &Team {
