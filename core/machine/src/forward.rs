@@ -1,4 +1,4 @@
-//! Types that pass calls on to a part of themselves.
+//! What types have of a part of themselves: calls that they pass on to it, and how they are shown.
 
 /// Methods that do what those of the same name do on a part of `self`.
 ///
@@ -28,6 +28,20 @@ macro_rules! clock_by {
                 fn now() -> $crate::Nanos;
                 fn delay(span: $crate::Nanos) -> impl Future<Output = ()>;
                 fn delay_until(moment: $crate::Nanos) -> impl Future<Output = $crate::Nanos>;
+            }
+        }
+    };
+}
+
+/// Implements `Debug` for a type, with its generic parameters, by its name and what is worth showing of it:
+/// `debug_by! { [C: Cpu] Signaller<C>, "Signaller", |this| rank: this.rank }`.
+#[macro_export]
+macro_rules! debug_by {
+    ([$($generic:tt)*] $type:ty, $name:literal, |$this:ident| $($field:ident: $value:expr),*) => {
+        impl<$($generic)*> core::fmt::Debug for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let $this = self;
+                f.debug_struct($name)$(.field(stringify!($field), &$value))*.finish_non_exhaustive()
             }
         }
     };

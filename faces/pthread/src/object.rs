@@ -153,14 +153,7 @@ fn barrier(size: u32) -> *mut ThreadBarrier {
     Arc::into_raw(Arc::new(ThreadBarrier::new(size as usize))).cast_mut()
 }
 
-impl core::fmt::Debug for ProcessBarrier {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ProcessBarrier")
-            .field("epoch", &self.epoch.load())
-            .field("left", &self.left.load())
-            .finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] ProcessBarrier, "ProcessBarrier", |this| epoch: this.epoch.load(), left: this.left.load() }
 
 #[cfg(test)]
 mod tests {

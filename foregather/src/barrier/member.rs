@@ -1,6 +1,5 @@
 //! Owned members of a barrier, with ranks.
 use super::BarrierWaitResult;
-use core::fmt;
 use core::time::Duration;
 use foregather_barrier::Punctual;
 use foregather_machine::{Error, WaitError};
@@ -146,8 +145,4 @@ impl Member {
     }
 }
 
-impl fmt::Debug for Member {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("rank", &self.rank()).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] Member, "Member", |this| rank: this.rank() }

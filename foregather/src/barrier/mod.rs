@@ -216,11 +216,7 @@ impl Drop for Barrier {
     }
 }
 
-impl core::fmt::Debug for Barrier {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Barrier").field("size", &self.0.size()).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] Barrier, "Barrier", |this| size: this.0.size() }
 
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {

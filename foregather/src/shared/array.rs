@@ -1,7 +1,6 @@
 //! Arrays of shared elements.
 use super::elements::Elements;
 use super::plain::SharedElement;
-use core::fmt;
 use core::marker::PhantomData;
 
 /// Elements that all ranks can load and store, one at a time or in ranges.
@@ -107,8 +106,4 @@ impl<T: SharedElement> Clone for Array<T> {
     }
 }
 
-impl<T: SharedElement> fmt::Debug for Array<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Array").field("len", &self.len()).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [T: SharedElement] Array<T>, "Array", |this| len: this.len() }

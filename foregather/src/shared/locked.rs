@@ -3,7 +3,6 @@ use super::plain::SharedElement;
 use super::state::RankLocks;
 use super::views::Views;
 use bytemuck::allocation::{try_zeroed_box, zeroed_box};
-use core::fmt;
 use core::slice::{from_mut, from_ref};
 use core::time::Duration;
 use foregather_dsm::memory as dsm;
@@ -177,8 +176,4 @@ impl<T: SharedElement> Clone for Locked<'_, T> {
     }
 }
 
-impl<T: SharedElement> fmt::Debug for Locked<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Locked").finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [T: SharedElement] Locked<'_, T>, "Locked", |_this| }

@@ -6,7 +6,6 @@ use super::plain::SharedElement;
 use super::rows::Rows;
 use super::state::{Link, RankLocks};
 use core::any::type_name;
-use core::fmt;
 use core::ops::Range;
 use core::panic::Location;
 use core::time::Duration;
@@ -288,8 +287,4 @@ impl<'a> Shared<'a> {
     }
 }
 
-impl fmt::Debug for Shared<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("rank", &self.rank()).field("size", &self.size()).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] Shared<'_>, "Shared", |this| rank: this.rank(), size: this.size() }

@@ -1,7 +1,6 @@
 //! Rows of shared elements; each row is transferred as a unit.
 use super::elements::Elements;
 use super::plain::SharedElement;
-use core::fmt;
 use core::marker::PhantomData;
 
 /// Rows of elements that all ranks can load and store, such as a field or a table.
@@ -135,8 +134,4 @@ impl<T: SharedElement> Clone for Rows<T> {
     }
 }
 
-impl<T: SharedElement> fmt::Debug for Rows<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rows").field("rows", &self.rows).field("columns", &self.columns).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [T: SharedElement] Rows<T>, "Rows", |this| rows: this.rows, columns: this.columns }

@@ -50,11 +50,7 @@ pub(crate) struct HeartbeatState {
 /// Makes progress for a lane. Returns `Some(true)` if there was any, `None` if the lane is gone.
 pub(crate) struct Tending(pub(crate) Box<dyn FnMut() -> Option<bool> + Send>);
 
-impl std::fmt::Debug for Tending {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tending").finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] Tending, "Tending", |_this| }
 
 /// Another rank's process on this host.
 #[derive(Debug)]

@@ -283,8 +283,4 @@ impl Fabric for Lane {
     }
 }
 
-impl core::fmt::Debug for Lane {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Lane").field("here", &self.here()).field("group", &self.inner.group).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] Lane, "Lane", |this| here: this.here(), group: this.inner.group }

@@ -104,11 +104,7 @@ impl ProgressThread {
     }
 }
 
-impl core::fmt::Debug for ProgressThread {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Tender").finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] ProgressThread, "ProgressThread", |_this| }
 
 /// While one exists, a frame is being read in place.
 struct Looking<'a>(&'a Cell<u32>);
@@ -305,8 +301,4 @@ impl Fabric for Lane {
     }
 }
 
-impl core::fmt::Debug for Lane {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Lane").field("here", &self.here()).field("seat", &self.inner().lane_set).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] Lane, "Lane", |this| here: this.here(), seat: this.inner().lane_set }

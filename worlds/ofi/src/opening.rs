@@ -116,8 +116,4 @@ impl Opening {
     }
 }
 
-impl core::fmt::Debug for Opening {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Opening").field("provider", &self.provider.name()).field("seat", &self.lane_set).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] Opening, "Opening", |this| provider: this.provider.name(), seat: this.lane_set }

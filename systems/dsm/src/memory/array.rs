@@ -5,7 +5,6 @@ use crate::node::WordTable;
 use crate::views::Space;
 use crate::{Access, Minipage};
 use bytemuck::Pod;
-use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Range;
 use core::panic::Location;
@@ -321,8 +320,4 @@ impl<T> Clone for Array<T> {
     }
 }
 
-impl<T> fmt::Debug for Array<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Array").field("len", &self.len).field("unit", &self.unit).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [T] Array<T>, "Array", |this| len: this.len, unit: this.unit }

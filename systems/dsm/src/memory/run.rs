@@ -138,11 +138,7 @@ impl<F: Fabric, R> ThreadEnd<F, R> {
     }
 }
 
-impl<F: Fabric, R: fmt::Debug> fmt::Debug for Served<F, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Served").field("threads", &self.threads).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [F: Fabric, R: fmt::Debug] Served<F, R>, "Served", |this| threads: this.threads }
 
 impl<F: Fabric, R> Served<F, R> {
     /// Leaves normally; otherwise the other ranks report this rank lost. Returns the results of its threads.

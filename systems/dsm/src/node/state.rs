@@ -214,8 +214,4 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
     }
 }
 
-impl<C: Cpu, P> core::fmt::Debug for Node<C, P> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Node").field("homes", &self.homes).field("minipages", &self.words.minipages()).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [C: Cpu, P] Node<C, P>, "Node", |this| homes: this.homes, minipages: this.words.minipages() }

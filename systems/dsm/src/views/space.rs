@@ -281,11 +281,7 @@ impl Room {
     }
 }
 
-impl core::fmt::Debug for Space {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Space").field("shape", &self.shape).field("backend", &self.backend).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] Space, "Space", |this| shape: this.shape, backend: this.backend }
 
 fn unlocked(bytes: usize) -> Error {
     let kib = bytes.div_ceil(1_024);

@@ -1,7 +1,6 @@
 //! Members of a barrier that own their place, with ranks.
 use super::deadline_of;
 use crate::{Thread, own};
-use core::fmt;
 use core::time::Duration;
 use foregather_barrier::{Algorithm, BarrierMember, Group, Punctual};
 use foregather_host::{clock, forks};
@@ -123,11 +122,7 @@ impl NamedMember {
     }
 }
 
-impl fmt::Debug for NamedMember {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NamedMember").field("rank", &self.rank()).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] NamedMember, "NamedMember", |this| rank: this.rank() }
 
 impl Names {
     fn lock(&self) -> MutexGuard<'_, Vec<Option<String>>> {

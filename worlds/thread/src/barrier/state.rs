@@ -172,8 +172,4 @@ impl ThreadBarrier {
     }
 }
 
-impl core::fmt::Debug for ThreadBarrier {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ThreadBarrier").field("size", &self.size).finish_non_exhaustive()
-    }
-}
+foregather_machine::debug_by! { [] ThreadBarrier, "ThreadBarrier", |this| size: this.size }
