@@ -153,12 +153,11 @@ impl Table {
     }
 
     fn index(&self, of: Address) -> usize {
-        (of.rank * self.limits.lanes + of.lane) as usize
+        of.index(self.limits.lanes)
     }
 
     fn address(&self, index: usize) -> Address {
-        let index = index as u32;
-        Address { rank: index / self.limits.lanes, lane: index % self.limits.lanes }
+        Address::of_index(index, self.limits.lanes)
     }
 
     fn changed(&self) {

@@ -50,7 +50,7 @@ struct Hall {
 
 impl Hall {
     fn number(&self, of: Address) -> usize {
-        (of.rank * self.lanes + of.lane) as usize
+        of.index(self.lanes)
     }
 
     fn queue(&self, from: Address, to: Address) -> &Queue {

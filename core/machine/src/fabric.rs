@@ -1,6 +1,6 @@
 //! Frames between lanes, memory that peers may read, and a bell for each lane to wait on: messages and shared
 //! pages are made of these.
-use crate::{Cpu, Error, LastingPieces, Member, Nanos, Rank, WordLine, Words};
+use crate::{Cause, Cpu, Error, LastingPieces, Member, Nanos, Rank, WordLine, Words};
 use core::future::Future;
 
 /// One activity of a rank (its program, a server, one of several threads). A lane has one owner, and rings
@@ -11,6 +11,35 @@ pub struct Address {
     pub rank: Rank,
     /// Which of its activities, below [`Limits::lanes`].
     pub lane: u32,
+}
+
+impl Address {
+    /// Returns its number among the lanes of all ranks, each of which has `lanes`.
+    #[inline]
+    pub const fn index(self, lanes: u32) -> usize {
+        (self.rank * lanes + self.lane) as usize
+    }
+
+    /// Returns the lane of that number.
+    #[inline]
+    pub const fn of_index(index: usize, lanes: u32) -> Self {
+        Self { rank: index as u32 / lanes, lane: index as u32 % lanes }
+    }
+
+    /// Returns its number among the lanes of `size` ranks.
+    ///
+    /// # Errors
+    /// If there is no such lane.
+    #[inline]
+    pub fn index_within(self, size: u32, lanes: u32) -> Result<usize, Error> {
+        if self.rank >= size {
+            return Err(Cause::Rank { rank: self.rank, size }.into());
+        }
+        if self.lane >= lanes {
+            return Err(Cause::Setting { what: "a lane's number", needs: "to be below the number of lanes" }.into());
+        }
+        Ok(self.index(lanes))
+    }
 }
 
 /// Names exposed memory to the peers that may read it. It crosses the wire unchanged.

@@ -11,7 +11,7 @@ use crate::wire::{BUFFER, FrameHead, HEAD, MpiFrameKind, Tags};
 use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
-use foregather_machine::{Address, Cause, Error, FabricCosts, Key, Nanos, Rank, Slope, VALUE_MASK, Words};
+use foregather_machine::{Address, Error, FabricCosts, Key, Nanos, Rank, Slope, VALUE_MASK, Words};
 use foregather_thread::Word;
 use std::collections::VecDeque;
 
@@ -127,14 +127,7 @@ impl Inner {
     }
 
     pub(crate) fn index(&self, address: Address) -> Result<usize, Error> {
-        let LaneGroup { size, lanes, .. } = self.group;
-        if address.rank >= size {
-            return Err(Cause::Rank { rank: address.rank, size }.into());
-        }
-        if address.lane >= lanes {
-            return Err(Cause::Setting { what: "a lane's number", needs: "to be below the number of lanes" }.into());
-        }
-        Ok((address.rank * lanes + address.lane) as usize)
+        address.index_within(self.group.size, self.group.lanes)
     }
 
     pub(crate) fn known(&self, address: Address) -> Option<&FarLane> {
@@ -142,7 +135,7 @@ impl Inner {
     }
 
     pub(crate) fn address(&self, index: usize) -> Address {
-        Address { rank: index as u32 / self.group.lanes, lane: index as u32 % self.group.lanes }
+        Address::of_index(index, self.group.lanes)
     }
 
     /// Returns the bell of this lane.
@@ -184,7 +177,7 @@ impl Inner {
     }
 
     pub(crate) fn own_index(&self) -> usize {
-        (self.group.rank * self.group.lanes + self.lane) as usize
+        self.here().index(self.group.lanes)
     }
 
     pub(crate) fn next_ready(&self, first: usize) -> Option<Address> {

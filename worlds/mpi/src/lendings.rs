@@ -1,5 +1,5 @@
 //! The memory that a lane exposes to other lanes.
-use foregather_machine::Key;
+use foregather_machine::{Key, KeyTable};
 
 /// A contiguous range of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,34 +16,19 @@ struct Lending {
     ends: bool,
 }
 
-/// All exposed memory of a lane. A key is an index into `places` and the number of earlier uses of that
-/// place, so an old key finds nothing.
+/// All exposed memory of a lane.
 #[derive(Debug, Default)]
-pub(crate) struct Lendings {
-    places: Vec<(u32, Option<Lending>)>,
-    free: Vec<u32>,
-}
+pub(crate) struct Lendings(KeyTable<Lending>);
 
 impl Lendings {
     pub(crate) fn add(&mut self, pieces: Vec<Stretch>) -> Key {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push((0, None));
-            self.places.len() as u32 - 1
-        });
-        let (age, held) = &mut self.places[place as usize];
-        *held = Some(Lending { pieces, ends: false });
-        Key(u64::from(*age) << 32 | u64::from(place))
-    }
-
-    fn find(&mut self, key: Key) -> Option<&mut Lending> {
-        let (age, held) = self.places.get_mut(key.0 as u32 as usize)?;
-        held.as_mut().filter(|_| u64::from(*age) == key.0 >> 32)
+        self.0.add(Lending { pieces, ends: false })
     }
 
     /// Returns the first `bytes` bytes of the memory under `key`, or `None` if there is no such memory or it
     /// is shorter.
     pub(crate) fn first(&mut self, key: Key, bytes: u64) -> Option<Vec<Stretch>> {
-        let lending = self.find(key).filter(|lending| !lending.ends)?;
+        let lending = self.0.find(key).filter(|lending| !lending.ends)?;
         let mut rest = usize::try_from(bytes).ok()?;
         let mut first = Vec::new();
         for piece in &lending.pieces {
@@ -58,17 +43,12 @@ impl Lendings {
 
     /// Refuses further reads of the memory under `key`. Returns false if there is no such key.
     pub(crate) fn end(&mut self, key: Key) -> bool {
-        self.find(key).map(|lending| lending.ends = true).is_some()
+        self.0.find(key).map(|lending| lending.ends = true).is_some()
     }
 
     /// Removes the memory under `key`.
     pub(crate) fn remove(&mut self, key: Key) {
-        if self.find(key).is_some() {
-            let place = key.0 as u32;
-            let (age, held) = &mut self.places[place as usize];
-            (*age, *held) = (age.wrapping_add(1), None);
-            self.free.push(place);
-        }
+        self.0.remove(key);
     }
 }
 

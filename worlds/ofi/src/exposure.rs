@@ -1,7 +1,7 @@
 //! Memory that a lane lets others read, and its present readers.
 use crate::endpoint::MemoryRegion;
 use crate::wire::RemoteMemory;
-use foregather_machine::Key;
+use foregather_machine::{Key, KeyTable};
 use std::sync::Arc;
 
 /// Memory that may be read.
@@ -22,69 +22,41 @@ impl Exposure {
     }
 }
 
-/// All exposures of a lane. A key is a place here and how often it was used before: an old key finds nothing.
+/// All exposures of a lane.
 #[derive(Debug, Default)]
-pub(crate) struct Exposures {
-    places: Vec<(u32, Option<Exposure>)>,
-    free: Vec<u32>,
-}
+pub(crate) struct Exposures(pub(crate) KeyTable<Exposure>);
 
 impl Exposures {
-    pub(crate) fn add(&mut self, exposure: Exposure) -> Key {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push((0, None));
-            self.places.len() as u32 - 1
-        });
-        let (age, held) = &mut self.places[place as usize];
-        *held = Some(exposure);
-        Key(u64::from(*age) << 32 | u64::from(place))
-    }
-
-    pub(crate) fn find(&mut self, key: Key) -> Option<&mut Exposure> {
-        let (age, held) = self.places.get_mut(key.0 as u32 as usize)?;
-        held.as_mut().filter(|_| u64::from(*age) == key.0 >> 32)
-    }
-
     /// Notes a reader of `bytes` bytes, and returns the records of the memory; `None` if there is none, or
     /// less.
     pub(crate) fn read_by(&mut self, key: Key, bytes: u64, reader: u32) -> Option<Vec<RemoteMemory>> {
-        let exposure = self.find(key).filter(|exposure| !exposure.ends && exposure.bytes() >= bytes)?;
+        let exposure = self.0.find(key).filter(|exposure| !exposure.ends && exposure.bytes() >= bytes)?;
         exposure.readers.push(reader);
         Some(exposure.records.clone())
     }
 
     /// Returns whether a lane is reading one of them.
     pub(crate) fn are_read(&self) -> bool {
-        self.places.iter().any(|(_, held)| held.as_ref().is_some_and(|exposure| !exposure.readers.is_empty()))
+        self.0.iter().any(|exposure| !exposure.readers.is_empty())
     }
 
     /// A reader is done. `false`: it was none.
     pub(crate) fn done(&mut self, key: Key, reader: u32) -> bool {
-        let Some(exposure) = self.find(key) else { return false };
+        let Some(exposure) = self.0.find(key) else { return false };
         let at = exposure.readers.iter().position(|&other| other == reader);
         at.map(|at| exposure.readers.swap_remove(at)).is_some()
     }
 
     /// Forgets a reader that has left: it reads no more.
     pub(crate) fn forget(&mut self, reader: u32) {
-        for exposure in self.places.iter_mut().filter_map(|(_, held)| held.as_mut()) {
+        for exposure in self.0.iter_mut() {
             exposure.readers.retain(|&other| other != reader);
         }
     }
 
     /// No further lane is told. `false`: there is no such key.
     pub(crate) fn ends(&mut self, key: Key) -> bool {
-        self.find(key).map(|exposure| exposure.ends = true).is_some()
-    }
-
-    /// Removes the exposure: the key finds nothing from now on.
-    pub(crate) fn remove(&mut self, key: Key) -> Option<Exposure> {
-        self.find(key)?;
-        let place = key.0 as u32;
-        let (age, held) = &mut self.places[place as usize];
-        *age = age.wrapping_add(1);
-        self.free.push(place);
-        held.take()
+        self.0.find(key).map(|exposure| exposure.ends = true).is_some()
     }
 }
 
@@ -102,21 +74,9 @@ mod tests {
     }
 
     #[test]
-    fn an_old_key_finds_nothing() {
-        let mut all = Exposures::default();
-        let (first, second) = (all.add(exposure(1)), all.add(exposure(2)));
-        assert_eq!(all.find(second).map(|found| found.bytes()), Some(2));
-        assert!(all.remove(first).is_some() && all.find(first).is_none() && all.remove(first).is_none());
-        let third = all.add(exposure(3));
-        assert!(third != first && all.find(first).is_none());
-        assert_eq!(all.find(third).map(|found| found.bytes()), Some(3));
-        assert!(all.find(Key(u64::MAX)).is_none());
-    }
-
-    #[test]
     fn readers_are_counted_and_nobody_is_told_of_what_ends() {
         let mut all = Exposures::default();
-        let key = all.add(exposure(8));
+        let key = all.0.add(exposure(8));
         assert_eq!(all.read_by(key, 9, 1), None, "it is shorter");
         assert!(all.read_by(key, 8, 1).is_some() && all.read_by(key, 0, 2).is_some());
         assert!(all.ends(key));
@@ -124,7 +84,7 @@ mod tests {
         assert!(all.done(key, 1) && !all.done(key, 1) && !all.done(key, 3) && all.are_read());
         all.forget(2);
         assert!(!all.are_read());
-        assert!(all.find(key).is_some_and(|exposure| exposure.readers.is_empty()));
-        assert!(all.remove(key).is_some() && !all.ends(key) && !all.done(key, 2));
+        assert!(all.0.find(key).is_some_and(|exposure| exposure.readers.is_empty()));
+        assert!(all.0.remove(key).is_some() && !all.ends(key) && !all.done(key, 2));
     }
 }

@@ -11,7 +11,7 @@ use crate::registration::Registrations;
 use crate::slots::Slots;
 use crate::wire::{CREDITS, SPARE};
 use core::cell::{Cell, RefCell};
-use foregather_machine::{Address, Cause, Clock, Error, FabricCosts, Nanos, Rank, Slope, WordLine};
+use foregather_machine::{Address, Clock, Error, FabricCosts, Nanos, Rank, Slope, WordLine};
 use foregather_thread::Word;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -107,14 +107,7 @@ impl Inner {
     }
 
     pub(crate) fn index(&self, address: Address) -> Result<usize, Error> {
-        let LaneSet { size, lanes, .. } = self.lane_set;
-        if address.rank >= size {
-            return Err(Cause::Rank { rank: address.rank, size }.into());
-        }
-        if address.lane >= lanes {
-            return Err(Cause::Setting { what: "a lane's number", needs: "to be below the number of lanes" }.into());
-        }
-        Ok((address.rank * lanes + address.lane) as usize)
+        address.index_within(self.lane_set.size, self.lane_set.lanes)
     }
 
     pub(crate) fn known(&self, address: Address) -> Option<&RemoteLane> {
@@ -139,7 +132,7 @@ impl Inner {
     }
 
     pub(crate) fn own_index(&self) -> usize {
-        (self.lane_set.rank * self.lane_set.lanes + self.lane) as usize
+        Address { rank: self.lane_set.rank, lane: self.lane }.index(self.lane_set.lanes)
     }
 
     pub(crate) fn next_ready(&self, first: usize) -> Option<Address> {
@@ -147,7 +140,7 @@ impl Inner {
             return None;
         }
         let at = first + self.peers.get(first..)?.iter().position(|peer| !peer.frames.borrow().is_empty())?;
-        Some(Address { rank: self.rank_of(at), lane: at as u32 % self.lane_set.lanes })
+        Some(Address::of_index(at, self.lane_set.lanes))
     }
 
     /// A table: measured for tcp on one host (README); for the others typical costs of such networks. A

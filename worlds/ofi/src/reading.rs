@@ -81,7 +81,7 @@ impl Inner {
             registrations.push(registration);
         }
         let exposure = Exposure { records, readers: Vec::new(), ends: false, _registrations: registrations };
-        Ok(self.exposures.borrow_mut().add(exposure))
+        Ok(self.exposures.borrow_mut().0.add(exposure))
     }
 
     /// Ends the exposure, and waits for its readers.
@@ -90,11 +90,11 @@ impl Inner {
             return;
         }
         let why = WaitContext::new("conceal", self.lane_set.rank).since(clock::now());
-        let through = || self.exposures.borrow_mut().find(key).is_none_or(|exposure| exposure.readers.is_empty());
+        let through = || self.exposures.borrow_mut().0.find(key).is_none_or(|exposure| exposure.readers.is_empty());
         if let Err(error) = self.attend(&why, LOOKING, through) {
             self.end_all(error);
         }
-        self.exposures.borrow_mut().remove(key);
+        self.exposures.borrow_mut().0.remove(key);
     }
 
     /// A lost rank may still read or write: only the end of the endpoint guarantees that nothing touches that

@@ -105,7 +105,7 @@ impl Links {
     }
 
     fn at(&self, of: Address) -> usize {
-        (of.rank * self.lanes + of.lane) as usize
+        of.index(self.lanes)
     }
 
     /// Sends a frame if there is a credit. `write` fills in its bytes.
@@ -177,7 +177,7 @@ impl Links {
             return Ok(());
         }
         for (at, PeerLane { link, .. }) in self.peers.iter().enumerate() {
-            let to = Address { rank: at as u32 / self.lanes, lane: at as u32 % self.lanes };
+            let to = Address::of_index(at, self.lanes);
             if link.overdue(self.terms) && !link.grant::<PageFrame>(lane, to)? {
                 self.backlog = true;
             }

@@ -161,7 +161,7 @@ impl ShmFabric {
     #[inline]
     pub(crate) fn port_of(&self, at: Address) -> Result<usize, Error> {
         let SegmentSpec { ranks, lanes, .. } = self.layout.shape;
-        if at.rank < ranks && at.lane < lanes { Ok((at.rank * lanes + at.lane) as usize) } else { Err(self.nowhere(at)) }
+        if at.rank < ranks && at.lane < lanes { Ok(at.index(lanes)) } else { Err(self.nowhere(at)) }
     }
 
     #[cold]
@@ -176,8 +176,7 @@ impl ShmFabric {
     /// Returns the address of a port.
     #[inline]
     pub(crate) fn address_of(&self, port: usize) -> Address {
-        let lanes = self.layout.shape.lanes;
-        Address { rank: port as u32 / lanes, lane: port as u32 % lanes }
+        Address::of_index(port, self.layout.shape.lanes)
     }
 
     /// # Panics
