@@ -23,42 +23,29 @@ pub(crate) struct RankHandle<H> {
 }
 
 impl<H> RankHandle<H> {
-    /// Takes the slot of `rank`, and creates the handle with `make`. Its waits fail if a process in one of
-    /// the slots `watched` has died.
+    /// Takes the slot of `rank`, and creates the handle with `make`. With the word of [`Seats::succeed`] it
+    /// takes over the slot of a process that has died. Its waits fail if a process in one of the slots
+    /// `watched` has died.
     pub(crate) fn new(
         what: &'static str,
         seats: &Seats,
-        rank: u32,
+        (rank, succeeds): (u32, Option<&Word>),
         watched: Range<u32>,
         make: impl FnOnce(Process, Policy) -> Result<H, Error>,
         fail: fn(H),
     ) -> Result<Self, Error> {
         let cpu = Watch::seats(seats, watched).process();
         let policy = Policy::adaptive(&cpu.costs());
-        let handle = make(cpu, policy)?;
-        seats.take(rank);
-        Ok(Self::over(what, seats, rank, handle, fail))
-    }
-
-    /// Takes over the slot of a process that has died, and otherwise does the same as [`RankHandle::new`].
-    /// `lock` is the word of [`Seats::succeed`].
-    pub(crate) fn after(
-        what: &'static str,
-        seats: &Seats,
-        (rank, lock): (u32, &Word),
-        watched: Range<u32>,
-        make: impl FnOnce(Process, Policy) -> Result<H, Error>,
-        fail: fn(H),
-    ) -> Result<Self, Error> {
-        let cpu = Watch::seats(seats, watched).process();
-        let policy = Policy::adaptive(&cpu.costs());
-        let handle = seats.succeed(rank, lock, || make(cpu, policy))?;
-        Ok(Self::over(what, seats, rank, handle, fail))
-    }
-
-    fn over(what: &'static str, seats: &Seats, rank: u32, handle: H, fail: fn(H)) -> Self {
+        let handle = match succeeds {
+            Some(lock) => seats.succeed(rank, lock, || make(cpu, policy))?,
+            None => {
+                let handle = make(cpu, policy)?;
+                seats.take(rank);
+                handle
+            }
+        };
         let (handle, seats, forks) = (Some(handle), seats.clone(), forks::generation());
-        Self { what, seats, handle, rank, fail, failed: false, forks }
+        Ok(Self { what, seats, handle, rank, fail, failed: false, forks })
     }
 
     /// Closes this end as failed.

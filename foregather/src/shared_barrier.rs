@@ -87,7 +87,7 @@ impl SharedBarrier {
     pub fn member(&self, rank: u32) -> Result<SharedMember, Error> {
         let all = 0..self.size();
         let make = |cpu, policy| self.group.member(cpu, rank, policy);
-        RankHandle::new(WHAT, &self.seats, rank, all, make, drop).map(SharedMember)
+        RankHandle::new(WHAT, &self.seats, (rank, None), all, make, drop).map(SharedMember)
     }
 }
 

@@ -161,7 +161,7 @@ impl Broadcast {
     /// # Errors
     /// `Cause::Rank` if there is no such reader, or if its end was already taken, here or in another process.
     pub fn reader(&self, rank: u32) -> Result<Reader, Error> {
-        Reader::new(&self.0, rank)
+        Reader::new(&self.0, rank, false)
     }
 
     /// Takes over the reading end of a rank whose process has died. It receives the messages that the writer
@@ -177,7 +177,7 @@ impl Broadcast {
         if !(1..=self.readers()).contains(&rank) {
             return Err(Cause::Rank { rank, size: self.readers() + 1 }.into());
         }
-        Reader::replace(&self.0, rank)
+        Reader::new(&self.0, rank, true)
     }
 }
 

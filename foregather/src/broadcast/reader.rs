@@ -17,25 +17,12 @@ const RECEIVE: &str = "receive from broadcast";
 pub struct Reader(RankHandle<BroadcastReader<Process, SharedBytes>>);
 
 impl Reader {
-    pub(super) fn new(shared: &Arc<QueueMemory>, rank: u32) -> Result<Self, Error> {
-        let writer = WRITER..WRITER + 1;
-        let ring = &shared.ring;
-        RankHandle::new(
-            super::WHAT,
-            &shared.seats,
-            rank,
-            writer,
-            |cpu, policy| ring.reader(cpu, rank, policy),
-            BroadcastReader::fail,
-        )
-        .map(Self)
-    }
-
-    pub(super) fn replace(shared: &Arc<QueueMemory>, rank: u32) -> Result<Self, Error> {
-        let writer = WRITER..WRITER + 1;
-        let ring = &shared.ring;
-        let make = |cpu, policy| ring.replace(cpu, rank, policy);
-        RankHandle::after(super::WHAT, &shared.seats, (rank, shared.lock()), writer, make, BroadcastReader::fail).map(Self)
+    /// The end of a rank, or of the successor of one whose process has died.
+    pub(super) fn new(shared: &Arc<QueueMemory>, rank: u32, succeeds: bool) -> Result<Self, Error> {
+        let (writer, ring) = (WRITER..WRITER + 1, &shared.ring);
+        let make = |cpu, policy| if succeeds { ring.replace(cpu, rank, policy) } else { ring.reader(cpu, rank, policy) };
+        let slot = (rank, succeeds.then(|| shared.lock()));
+        RankHandle::new(super::WHAT, &shared.seats, slot, writer, make, BroadcastReader::fail).map(Self)
     }
 
     /// Waits for the next message and returns it.

@@ -25,7 +25,7 @@ impl Writer {
         let readers = 1..shared.ring.readers() + 1;
         let ring = &shared.ring;
         let make = |cpu, policy| ring.writer(cpu, policy);
-        let end = RankHandle::new(super::WHAT, &shared.seats, WRITER, readers, make, BroadcastWriter::fail)?;
+        let end = RankHandle::new(super::WHAT, &shared.seats, (WRITER, None), readers, make, BroadcastWriter::fail)?;
         Ok(Self { end, loss: None })
     }
 
