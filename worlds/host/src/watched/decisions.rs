@@ -1,6 +1,6 @@
 //! What the kernel's scheduler decides: its tracepoints on all processors, by `perf_event_open`. Root may
 //! read them, and programs with CAP_PERFMON where they can read tracefs.
-use super::perf::{EventAttributes, ProcessorRecords};
+use super::perf::{EventAttributes, ProcessorRecords, records};
 use foregather_machine::{Cause, CpuId, Error, Nanos, ThreadId};
 use std::fs;
 
@@ -167,12 +167,10 @@ impl SchedulerWatch {
 }
 
 /// Records of one processor, in their order. What is cut off or of another kind is left out.
-fn parse(tracepoints: &[Tracepoint], mut bytes: &[u8]) -> Vec<SchedulerRecord> {
+fn parse(tracepoints: &[Tracepoint], bytes: &[u8]) -> Vec<SchedulerRecord> {
     let (mut found, mut last) = (Vec::new(), (Nanos::ZERO, 0));
-    while let Some(head) = bytes.get(..8) {
-        let size = usize::from(u16::from_le_bytes([head[6], head[7]]));
-        let Some(record) = bytes.get(..size).filter(|_| size >= 8) else { break };
-        let parsed = match u32::from_le_bytes([head[0], head[1], head[2], head[3]]) {
+    for record in records(bytes) {
+        let parsed = match u32::from_le_bytes([record[0], record[1], record[2], record[3]]) {
             SAMPLED => sample(tracepoints, record),
             LOST => Some(SchedulerRecord { at: last.0, cpu: last.1, step: SchedulerStep::Lost }),
             _ => None,
@@ -181,7 +179,6 @@ fn parse(tracepoints: &[Tracepoint], mut bytes: &[u8]) -> Vec<SchedulerRecord> {
             last = (parsed.at, parsed.cpu);
             found.push(parsed);
         }
-        bytes = &bytes[size..];
     }
     found
 }

@@ -116,6 +116,17 @@ impl ProcessorRecords {
     }
 }
 
+/// The records in what was taken, each with its head of eight bytes. One that is cut off ends them.
+pub(super) fn records(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    core::iter::from_fn(move || {
+        let head = bytes.get(..8)?;
+        let size = usize::from(u16::from_le_bytes([head[6], head[7]]));
+        let record = bytes.get(..size).filter(|_| size >= 8)?;
+        bytes = &bytes[size..];
+        Some(record)
+    })
+}
+
 impl Drop for ProcessorRecords {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `open`, and no reference to it is left. An error leaves it there.

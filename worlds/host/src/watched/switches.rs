@@ -1,6 +1,6 @@
 //! Switches between threads on all processors, as the kernel records them (`perf_event_open`), where this
 //! process may see them: root may, and users where `kernel.perf_event_paranoid` is 0 or less.
-use super::perf::{EventAttributes, ProcessorRecords};
+use super::perf::{EventAttributes, ProcessorRecords, records};
 use foregather_machine::{CpuId, Nanos, ThreadId};
 
 /// What the kernel recorded.
@@ -82,15 +82,8 @@ impl SwitchWatch {
 }
 
 /// Records with their times. What is cut off or of another kind is left out.
-fn parse(mut bytes: &[u8]) -> Vec<(u64, KernelRecord)> {
-    let mut found = Vec::new();
-    while let Some(head) = bytes.get(..8) {
-        let size = usize::from(u16::from_le_bytes([head[6], head[7]]));
-        let Some(record) = bytes.get(..size).filter(|_| size >= 8) else { break };
-        found.extend(parse_one(record));
-        bytes = &bytes[size..];
-    }
-    found
+fn parse(bytes: &[u8]) -> Vec<(u64, KernelRecord)> {
+    records(bytes).filter_map(parse_one).collect()
 }
 
 fn parse_one(record: &[u8]) -> Option<(u64, KernelRecord)> {
