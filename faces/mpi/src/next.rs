@@ -1,8 +1,8 @@
 //! The functions that the program would have called without this library.
-use core::ffi::{CStr, c_int, c_void};
-use core::mem::MaybeUninit;
-use core::ptr::null_mut;
+use core::ffi::{CStr, c_void};
+use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering::*};
+use foregather_host::dl;
 
 /// How the names of all libraries of Open MPI and of MPICH begin.
 const LIBRARIES: &[u8] = b"libmpi";
@@ -61,57 +61,17 @@ pub(crate) fn find_variable(name: &CStr) -> Option<*mut c_void> {
 
 fn find_from(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name ends with a zero; the handle stands for libraries that are loaded.
-    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
-    if !found.is_null() {
-        return Some(found);
-    }
-    let mut search = ObjectSearch { name, found: null_mut() };
-    // SAFETY: the function gets the pointer to `search`, which lives during the call.
-    unsafe { libc::dl_iterate_phdr(Some(in_object), (&raw mut search).cast()) };
-    (!search.found.is_null()).then_some(search.found)
-}
-
-struct ObjectSearch<'a> {
-    name: &'a CStr,
-    found: *mut c_void,
-}
-
-unsafe extern "C" fn in_object(object: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-    // SAFETY: the loader gives a valid object with a name that ends with a zero; `search` is that of `find`.
-    let (path, search) = unsafe { ((*object).dlpi_name, &mut *search.cast::<ObjectSearch<'_>>()) };
-    if path.is_null() {
-        return 0;
-    }
-    // SAFETY: the name is the loader's, which ends with a zero.
-    let text = unsafe { CStr::from_ptr(path) }.to_bytes();
-    let file = text.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    if !file.starts_with(LIBRARIES) {
-        return 0;
-    }
-    // SAFETY: the object is loaded already, so nothing of it is executed; the handle is closed again, and the
-    // program's own handle keeps the object loaded.
-    search.found = unsafe {
-        let handle = libc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        if handle.is_null() {
-            return 0;
-        }
-        let found = libc::dlsym(handle, search.name.as_ptr());
-        libc::dlclose(handle);
-        found
+    let found = NonNull::new(unsafe { libc::dlsym(handle, name.as_ptr()) });
+    let of_mpi = || {
+        let (_, paths) = dl::loaded_since(u64::MAX, |file| file.starts_with(LIBRARIES))?;
+        // The program's own handle keeps the object loaded.
+        paths.iter().find_map(|path| dl::seen_by(path, name))
     };
-    c_int::from(!search.found.is_null())
+    found.or_else(of_mpi).map(NonNull::as_ptr)
 }
 
 /// The name of the file that contains an address.
 pub(crate) fn file_of(code: *const c_void) -> String {
-    let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the call writes into `about`, for which zeros are valid, and looks the address up; the name is
-    // the loader's, which ends with a zero.
-    unsafe {
-        if libc::dladdr(code, about.as_mut_ptr()) == 0 || about.assume_init_ref().dli_fname.is_null() {
-            return String::new();
-        }
-        let path = CStr::from_ptr(about.assume_init_ref().dli_fname).to_string_lossy();
-        path.rsplit('/').next().unwrap_or_default().to_owned()
-    }
+    let path = dl::object_of(code).map(|(path, _)| path).unwrap_or_default();
+    path.to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned()
 }

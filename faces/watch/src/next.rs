@@ -1,9 +1,9 @@
 //! Finds the functions that the program would have called without this library, which this library calls in
 //! its turn.
 use core::ffi::{CStr, c_void};
-use core::mem::MaybeUninit;
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+use foregather_host::dl;
 
 /// The start of the file name of the OpenMP runtime that `foregather exec` preloads.
 const REPLACEMENT: &str = "libforegather_gomp.so";
@@ -55,32 +55,12 @@ pub(crate) const fn to_c(name: &'static str) -> &'static CStr {
     }
 }
 
-/// Returns the function of that name which the object with the code at `code` sees, or null if it sees none.
-/// A wheel loads a runtime of its own, which no other library sees.
-pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> *mut c_void {
-    let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `dladdr` takes any address and writes into `about`, for which zeros are valid.
-    let about = unsafe {
-        if libc::dladdr(code, about.as_mut_ptr()) == 0 {
-            return null_mut();
-        }
-        about.assume_init()
-    };
-    if about.dli_fname.is_null() {
-        return null_mut();
-    }
-    // SAFETY: the loader's file name and `name` end with a zero. RTLD_NOLOAD only finds an object that is
-    // already loaded, so no initialiser runs. The function stays valid after `dlclose`, because the object of
-    // the calling code stays loaded, and with it the libraries that it needs.
-    unsafe {
-        let handle = libc::dlopen(about.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        if handle.is_null() {
-            return null_mut();
-        }
-        let found = libc::dlsym(handle, name.as_ptr());
-        libc::dlclose(handle);
-        found
-    }
+/// Returns the function of that name which the object with the code at `code` sees, if it sees one. A wheel
+/// loads a runtime of its own, which no other library sees. The function stays valid, because the object of
+/// the calling code stays loaded.
+pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> Option<*mut c_void> {
+    let (object, _) = dl::object_of(code)?;
+    dl::seen_by(&object, name).map(NonNull::as_ptr)
 }
 
 /// The address of a caller's code, and the function found for it.
@@ -127,10 +107,8 @@ impl KnownCallers {
 
     #[cold]
     fn look_up(&self, code: *const c_void, name: &CStr, next: &NextFunction, own: *const c_void) -> *mut c_void {
-        let found = next.replacement().unwrap_or_else(|| {
-            let seen = seen_from(code, name);
-            if seen.is_null() || seen.cast_const() == own { next.get() } else { seen }
-        });
+        let seen = || seen_from(code, name).filter(|seen| seen.cast_const() != own);
+        let found = next.replacement().or_else(seen).unwrap_or_else(|| next.get());
         if found.is_null() {
             missing(name);
         }
@@ -153,19 +131,6 @@ fn missing(name: &CStr) -> ! {
 /// Returns the file name of the object that contains an address, and the offset there: `libgomp.so.1+0x1f20`.
 /// Empty if no object contains it.
 pub(crate) fn place(code: *const c_void) -> String {
-    let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `dladdr` takes any address and writes into `about`, for which zeros are valid; the loader's
-    // file names end with a zero.
-    unsafe {
-        if libc::dladdr(code, about.as_mut_ptr()) == 0 {
-            return String::new();
-        }
-        let about = about.assume_init();
-        if about.dli_fname.is_null() {
-            return String::new();
-        }
-        let file = CStr::from_ptr(about.dli_fname).to_string_lossy();
-        let offset = code.addr() - about.dli_fbase.addr();
-        format!("{}+{offset:#x}", file.rsplit('/').next().unwrap_or_default())
-    }
+    let Some((path, offset)) = dl::object_of(code) else { return String::new() };
+    format!("{}+{offset:#x}", path.to_string_lossy().rsplit('/').next().unwrap_or_default())
 }

@@ -146,6 +146,33 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, query: *mut 
     0
 }
 
+/// The path of the object that contains an address, and the address's offset in it.
+pub fn object_of(code: *const c_void) -> Option<(CString, usize)> {
+    let mut about = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `dladdr` takes any address and writes into `about`, for which zeros are valid; the loader's
+    // file names end with a zero.
+    unsafe {
+        if libc::dladdr(code, about.as_mut_ptr()) == 0 || about.assume_init_ref().dli_fname.is_null() {
+            return None;
+        }
+        let about = about.assume_init();
+        Some((CStr::from_ptr(about.dli_fname).to_owned(), code.addr() - about.dli_fbase.addr()))
+    }
+}
+
+/// The symbol that a loaded object of this path sees, in itself and in the libraries that it needs. It is
+/// valid as long as the object stays loaded.
+pub fn seen_by(object: &CStr, name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: both are C strings. RTLD_NOLOAD only finds an object that is loaded already, so no initialiser
+    // runs, and the handle is closed once.
+    unsafe {
+        let handle = NonNull::new(libc::dlopen(object.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD))?;
+        let found = libc::dlsym(handle.as_ptr(), name.as_ptr());
+        libc::dlclose(handle.as_ptr());
+        NonNull::new(found)
+    }
+}
+
 #[cfg(target_env = "gnu")]
 fn versioned(handle: *mut c_void, name: &CStr, version: &CStr) -> *mut c_void {
     // SAFETY: the handle is `RTLD_NEXT`, or of a library that stays loaded; the names are C strings.
