@@ -3,6 +3,7 @@ use foregather_host::watched::page::ThreadActivity::{Arrived, Lock, Part};
 use foregather_host::watched::page::{
     RecordedThread, SampleRecord, SamplingState, ThreadActivity, VARIABLE, WatchPage, Withdrawal,
 };
+use foregather_host::watched::path_of;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,7 +41,7 @@ struct SeenRegions {
 fn watched(path: &Path, arguments: &[PathBuf], prints: &str) -> SeenRegions {
     let (page, file) = WatchPage::create().unwrap();
     let mut command = Command::new(path);
-    command.args(arguments).env("LD_PRELOAD", library()).env(VARIABLE, WatchPage::path(&file)).env_remove("OMP_NUM_THREADS");
+    command.args(arguments).env("LD_PRELOAD", library()).env(VARIABLE, path_of(&file)).env_remove("OMP_NUM_THREADS");
     let ended = command.output().unwrap();
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!((ended.status.code(), printed.trim()), (Some(5), prints), "{}", String::from_utf8_lossy(&ended.stderr));
@@ -82,7 +83,7 @@ fn hung(compiler: &str, kind: &str) -> Option<[RecordedThread; 3]> {
     let path = built(compiler, "../planted/hangs.c", &["-fopenmp", "-pthread", "-g"])?;
     let (page, file) = WatchPage::create().unwrap();
     let mut command = Command::new(path);
-    command.arg(kind).env("LD_PRELOAD", library()).env(VARIABLE, WatchPage::path(&file)).env_remove("OMP_NUM_THREADS");
+    command.arg(kind).env("LD_PRELOAD", library()).env(VARIABLE, path_of(&file)).env_remove("OMP_NUM_THREADS");
     // LLVM's runtime then sleeps at once, at a condition variable.
     command.env("KMP_BLOCKTIME", "0");
     let mut child = command.spawn().unwrap();
@@ -126,7 +127,7 @@ fn sampled(arguments: &[&str]) -> Option<(usize, usize, SamplingState)> {
     let (page, file) = WatchPage::create().unwrap();
     page.ask_for_samples();
     let mut command = Command::new(path);
-    command.args(arguments).env("LD_PRELOAD", library()).env(VARIABLE, WatchPage::path(&file)).env_remove("OMP_NUM_THREADS");
+    command.args(arguments).env("LD_PRELOAD", library()).env(VARIABLE, path_of(&file)).env_remove("OMP_NUM_THREADS");
     let ended = command.output().unwrap();
     assert_eq!(ended.status.code(), Some(7), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
     let (mut count, mut late, mut next) = (0, 0, 0);

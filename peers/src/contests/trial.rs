@@ -3,6 +3,7 @@ use crate::PeerError;
 use crate::bound::DropIn;
 use anyhow::{Context, Result};
 use foregather_host::watched::page::{self, WatchPage};
+use foregather_host::watched::path_of;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ pub(super) fn run(command: &mut Command, folder: &Path, library: Option<&Library
         Some(LibraryUnderTest::Runtime(drop_in)) => drop_in.preload(command, &bindings),
         Some(LibraryUnderTest::Watch(drop_in)) => {
             let (page, descriptor) = WatchPage::create()?;
-            command.env("LD_PRELOAD", &drop_in.library).env(page::VARIABLE, WatchPage::path(&descriptor));
+            command.env("LD_PRELOAD", &drop_in.library).env(page::VARIABLE, path_of(&descriptor));
             recorded = Some((page, descriptor));
         }
         None => {}

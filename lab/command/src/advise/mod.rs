@@ -24,7 +24,7 @@ use document::RuntimeAccount;
 use foregather_host::child::Child;
 use foregather_host::watched::lines::LineFile;
 use foregather_host::watched::page::{SamplingState, Withdrawal};
-use foregather_host::watched::{page, program, task};
+use foregather_host::watched::{page, path_of, program, task};
 use foregather_host::{clock, interrupt};
 use foregather_machine::{Nanos, shown};
 use foregather_results::output;
@@ -223,7 +223,7 @@ fn watch(options: &Advise, libraries: &[PathBuf], line: String) -> Result<Watche
             if options.sample {
                 page.ask_for_samples();
             }
-            command.env(page::VARIABLE, page::WatchPage::path(&descriptor));
+            command.env(page::VARIABLE, path_of(&descriptor));
             all.push(library);
             recording = Some((page, descriptor));
         }

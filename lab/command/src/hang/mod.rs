@@ -18,7 +18,7 @@ use foregather_host::run_state;
 use foregather_host::signals;
 use foregather_host::watched::calls::{self, CallPage};
 use foregather_host::watched::page::{self, WatchPage};
-use foregather_host::watched::program;
+use foregather_host::watched::{path_of, program};
 use foregather_machine::Nanos;
 use foregather_results::failure::Failure;
 use foregather_watch::hang::STILL;
@@ -99,7 +99,7 @@ fn launch(options: &Hang, still: Nanos) -> Result<()> {
         }
     }
     exec::preload(&mut command, &libraries);
-    command.env(calls::VARIABLE, CallPage::path(&calls_file)).env(page::VARIABLE, WatchPage::path(&threads_file));
+    command.env(calls::VARIABLE, path_of(&calls_file)).env(page::VARIABLE, path_of(&threads_file));
     if std::env::var_os(WATCHDOG).is_none() {
         command.env(WATCHDOG, format!("{}ms", still.0 / 1_000_000));
     }

@@ -39,7 +39,7 @@ fn not_created(errno: i32) -> Error {
 }
 
 /// The path by which other processes of this user open a file of this process.
-fn path_of(descriptor: &OwnedFd) -> String {
+pub fn path_of(descriptor: &OwnedFd) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_raw_fd())
 }
 

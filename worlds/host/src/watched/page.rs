@@ -10,7 +10,6 @@ mod work;
 
 pub use samples::{RecordedSample, SampleRecord, SamplingState, Withdrawal};
 
-use super::path_of;
 use super::shared::{self, SharedLayout};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_machine::{Error, Nanos, ThreadId};
@@ -70,32 +69,57 @@ impl ThreadActivity {
 /// How long a thread did what, by [`ThreadActivity`].
 pub type ActivityTimes = [Nanos; ThreadActivity::ALL.len()];
 
-/// Counts of one thread. Times are in nanoseconds.
-#[derive(Debug, Default)]
-#[repr(C)]
-pub struct ThreadCounts {
+/// The counts of a thread: as it keeps them, and as they are read.
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counts of one thread. Times are in nanoseconds.
+        #[derive(Debug, Default)]
+        #[repr(C)]
+        pub struct ThreadCounts {
+            $($(#[$doc])* pub $name: AtomicU64,)*
+        }
+
+        /// A copy of [`ThreadCounts`].
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct ActivityCounts {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl ThreadCounts {
+            fn reset(&self) {
+                $(self.$name.store(0, Relaxed);)*
+            }
+
+            fn read(&self) -> ActivityCounts {
+                ActivityCounts { $($name: self.$name.load(Relaxed),)* }
+            }
+        }
+    };
+}
+
+counts! {
     /// Parallel regions that it opened, and how long they took.
-    pub regions: AtomicU64,
+    regions,
     /// See `regions`.
-    pub region_ns: AtomicU64,
+    region_ns,
     /// Regions of which the program itself gave the number of threads.
-    pub sized: AtomicU64,
+    sized,
     /// Parts of regions that it executed.
-    pub parts: AtomicU64,
+    parts,
     /// Regions that it opened within a part.
-    pub nested: AtomicU64,
+    nested,
     /// Mutexes that it found locked.
-    pub locks: AtomicU64,
+    locks,
     /// Its calls of `sched_yield`.
-    pub yields: AtomicU64,
+    yields,
     /// Episodes of barriers, ends of regions included, in which it was the last to arrive.
-    pub episodes: AtomicU64,
+    episodes,
     /// By how much they would have been shorter if it had arrived with the member before it, added up.
-    pub lead_ns: AtomicU64,
+    lead_ns,
     /// How long all other members waited for it, added up.
-    pub waited_ns: AtomicU64,
+    waited_ns,
     /// The largest number of members.
-    pub members: AtomicU64,
+    members,
 }
 
 /// The place of one thread.
@@ -179,23 +203,6 @@ pub struct KnownWork {
     pub known_ns: u64,
 }
 
-/// A copy of [`ThreadCounts`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "as in ThreadCounts")]
-pub struct ActivityCounts {
-    pub regions: u64,
-    pub region_ns: u64,
-    pub sized: u64,
-    pub parts: u64,
-    pub nested: u64,
-    pub locks: u64,
-    pub yields: u64,
-    pub episodes: u64,
-    pub lead_ns: u64,
-    pub waited_ns: u64,
-    pub members: u64,
-}
-
 #[repr(C)]
 struct PageLayout {
     magic: AtomicU64,
@@ -256,11 +263,6 @@ impl WatchPage {
         Ok((Self(page), file))
     }
 
-    /// The path by which other processes of this user open the page.
-    pub fn path(descriptor: &OwnedFd) -> String {
-        path_of(descriptor)
-    }
-
     /// Maps the page of that path. `None` if there is none, as when its watcher has gone.
     pub fn open(path: &Path) -> Option<Self> {
         shared::open_page(path).map(Self)
@@ -291,7 +293,8 @@ impl WatchPage {
         slot.sampled.store(0, Relaxed);
         slot.since.store(now().0, Relaxed);
         slot.process.store(process, Relaxed);
-        slot.counts.all().into_iter().chain(&slot.times).for_each(|sum| sum.store(0, Relaxed));
+        slot.counts.reset();
+        slot.times.iter().for_each(|time| time.store(0, Relaxed));
         slot.part_work.reset();
         slot.thread.store(thread, Release);
         Some(slot)
@@ -385,8 +388,6 @@ impl WatchPage {
         }
         let pool = (slot.pool.load(Relaxed) as usize).checked_sub(1).and_then(|at| self.0.names.get(at));
         let bytes: Vec<u8> = pool.into_iter().flatten().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
-        let [regions, region_ns, sized, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members] =
-            slot.counts.all().map(|count| count.load(Relaxed));
         RecordedThread {
             process: slot.process.load(Relaxed),
             thread: slot.thread.load(Relaxed),
@@ -399,19 +400,7 @@ impl WatchPage {
             leader: slot.leader.load(Relaxed),
             team: slot.team.load(Relaxed),
             code: self.leader_of(slot).map_or(0, |leader| leader.open_code.load(Relaxed)),
-            counts: ActivityCounts {
-                regions,
-                region_ns,
-                sized,
-                parts,
-                nested,
-                locks,
-                yields,
-                episodes,
-                lead_ns,
-                waited_ns,
-                members,
-            },
+            counts: slot.counts.read(),
             times,
             part_work: slot.part_work.read(),
         }
@@ -426,13 +415,6 @@ impl WatchPage {
             errno: page.refused_errno.load(Relaxed) as i32,
             without_slot: page.without_slot.load(Relaxed),
         }
-    }
-}
-
-impl ThreadCounts {
-    fn all(&self) -> [&AtomicU64; 11] {
-        let Self { regions, region_ns, sized, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members } = self;
-        [regions, region_ns, sized, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members]
     }
 }
 

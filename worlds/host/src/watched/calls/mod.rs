@@ -12,7 +12,6 @@ pub use awaited::AwaitedMessage;
 pub use kind::{CallNeeds, MpiCall};
 pub use reading::{CollectiveCount, MessageCounts, RecordedCall, RecordedCommunicator};
 
-use super::path_of;
 use super::shared::{self, SharedLayout};
 use awaited::COMMUNICATORS;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, fence};
@@ -110,11 +109,6 @@ impl CallPage {
     pub fn create() -> Result<(Self, OwnedFd), Error> {
         let (page, file) = shared::create("foregather-hang")?;
         Ok((Self(page), file))
-    }
-
-    /// The path by which other processes of this user open the page.
-    pub fn path(descriptor: &OwnedFd) -> String {
-        path_of(descriptor)
     }
 
     /// Maps the page of that path. `None` if there is none, as on another host.

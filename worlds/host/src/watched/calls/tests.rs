@@ -1,4 +1,5 @@
 //! What is written through one mapping of the page is read through another.
+use super::super::path_of;
 use super::*;
 
 const WANTED: AwaitedMessage = AwaitedMessage { is_send: false, peer: Some(3), tag: Some(7), communicator: WORLD };
@@ -18,7 +19,7 @@ fn messages_fit_into_words() {
 #[test]
 fn a_call_is_read_through_another_mapping() {
     let (page, file) = CallPage::create().unwrap();
-    let other = CallPage::open(Path::new(&CallPage::path(&file))).unwrap();
+    let other = CallPage::open(Path::new(&path_of(&file))).unwrap();
     let slot = other.slot(10, 11).unwrap();
     slot.is_rank(2, 4, 3, 5);
     slot.count(WANTED, 1);

@@ -1,10 +1,11 @@
 //! The page, written and read through two mappings.
+use super::super::path_of;
 use super::*;
 
 #[test]
 fn what_is_written_through_one_mapping_is_read_through_another() {
     let (page, file) = WatchPage::create().unwrap();
-    let other = WatchPage::open(Path::new(&WatchPage::path(&file))).unwrap();
+    let other = WatchPage::open(Path::new(&path_of(&file))).unwrap();
     let pool = other.name(b"libgomp.so.1+0x20");
     let slot = other.slot(7, 8, 3, pool).unwrap();
     slot.begin(ThreadActivity::Lock, 0x10, Nanos(5));
