@@ -75,64 +75,29 @@ fn field<T: Stored>(all: &Value, name: &str) -> Result<T, String> {
     part(name, all.get(name).unwrap_or(&Value::Null))
 }
 
-macro_rules! numbers {
-    ($($kind:ty),*) => {$(
+macro_rules! scalars {
+    ($($kind:ty, $what:literal, $read:expr;)*) => {$(
         impl Stored for $kind {
             fn store(&self) -> Value {
                 json!(self)
             }
+
             fn restore(value: &Value) -> Result<Self, String> {
-                expected(value.as_u64().and_then(|number| Self::try_from(number).ok()), concat!("a number of type ", stringify!($kind)))
+                let read: fn(&Value) -> Option<Self> = $read;
+                expected(read(value), $what)
             }
         }
     )*};
 }
 
-numbers!(u32, u64);
-
-impl Stored for i32 {
-    fn store(&self) -> Value {
-        json!(self)
-    }
-    fn restore(value: &Value) -> Result<Self, String> {
-        expected(value.as_i64().and_then(|number| Self::try_from(number).ok()), "a whole number")
-    }
-}
-
-impl Stored for i64 {
-    fn store(&self) -> Value {
-        json!(self)
-    }
-    fn restore(value: &Value) -> Result<Self, String> {
-        expected(value.as_i64().filter(|number| number.unsigned_abs() <= MOST), "a whole number")
-    }
-}
-
-impl Stored for f64 {
-    fn store(&self) -> Value {
-        json!(self)
-    }
-    fn restore(value: &Value) -> Result<Self, String> {
-        expected(value.as_f64().filter(|number| number.is_finite()), "a number")
-    }
-}
-
-impl Stored for bool {
-    fn store(&self) -> Value {
-        json!(self)
-    }
-    fn restore(value: &Value) -> Result<Self, String> {
-        expected(value.as_bool(), "true or false")
-    }
-}
-
-impl Stored for String {
-    fn store(&self) -> Value {
-        json!(self)
-    }
-    fn restore(value: &Value) -> Result<Self, String> {
-        expected(value.as_str(), "text").map(str::to_owned)
-    }
+scalars! {
+    u32, "a number of type u32", |value| value.as_u64()?.try_into().ok();
+    u64, "a number of type u64", Value::as_u64;
+    i32, "a whole number", |value| value.as_i64()?.try_into().ok();
+    i64, "a whole number", |value| value.as_i64().filter(|number| number.unsigned_abs() <= MOST);
+    f64, "a number", |value| value.as_f64().filter(|number| number.is_finite());
+    bool, "true or false", Value::as_bool;
+    String, "text", |value| value.as_str().map(str::to_owned);
 }
 
 impl Stored for Nanos {
