@@ -6,9 +6,6 @@ use foregather_machine::Nanos;
 use foregather_machine::named;
 use serde::{Deserialize, Serialize};
 
-/// A cell that has not ended by this much over twice its time has collapsed.
-const COLLAPSED: Nanos = Nanos::from_ms(1_500);
-
 /// A process that has not ended by this much over twice its time will not be waited for any longer.
 const LATEST_END: Nanos = Nanos::from_ms(20_000);
 
@@ -108,11 +105,11 @@ impl Cell for OpenMpCell {
     type Answer = CellResult;
 
     fn check(&self) -> Result<(), String> {
-        check_team(self.threads, self.iterations_per_us)
+        self.as_regions().check()
     }
 
     fn at_most(&self) -> Nanos {
-        Nanos(self.span_ns + self.settle_ns) * 2 + COLLAPSED
+        self.as_regions().at_most()
     }
 
     fn run(&self) -> Result<Option<CellResult>, String> {

@@ -7,6 +7,7 @@
 pub mod ours;
 
 use crate::Cell;
+use crate::barriers::check_team;
 use foregather_host::{clock, usage};
 use foregather_machine::named;
 use foregather_machine::{Nanos, SplitMix};
@@ -97,10 +98,7 @@ impl Cell for BlasCell {
         if self.n == 0 || self.n > most {
             return Err(format!("{} of {} cannot be run; 1 to {most} can", self.routine.name(), self.n));
         }
-        if self.threads == 0 || self.threads > 1_024 {
-            return Err(format!("{} threads cannot be had; 1 to 1024 can", self.threads));
-        }
-        Ok(())
+        check_team(self.threads, 1.0)
     }
 
     fn at_most(&self) -> Nanos {
