@@ -297,16 +297,17 @@ impl Placement for Placed {
 impl Words for Placed {
     type Word = Word;
 
-    fn load(&self, word: &Word) -> u32 {
-        Scheduled.load(word)
+    foregather_machine::forward! { |_this| Scheduled =>
+        fn load(word: &Word) -> u32;
+        fn publish(word: &Word, value: u32);
+        fn compare_exchange(word: &Word, expected: u32, new: u32) -> Result<u32, u32>;
+        fn poison(word: &Word);
+        fn take_ticket(counter: &CounterOf<Self>) -> u64;
     }
     fn store(&self, word: &Word, value: u32) {
         if self.fault() != Fault::KeepsTheTurn || !std::ptr::eq(word, self.machine.mover()) {
             Scheduled.store(word, value);
         }
-    }
-    fn publish(&self, word: &Word, value: u32) {
-        Scheduled.publish(word, value);
     }
     fn fetch_add(&self, word: &Word, n: u32) -> u32 {
         while self.fault() == Fault::WaitsForTheTurn && std::ptr::eq(word, self.machine.mover()) && Scheduled.load(word) != 0 {
@@ -315,20 +316,12 @@ impl Words for Placed {
         let before = Scheduled.fetch_add(word, n);
         if self.fault() == Fault::MovesUnasked && std::ptr::eq(word, self.machine.mover()) { 0 } else { before }
     }
-    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> Result<u32, u32> {
-        Scheduled.compare_exchange(word, expected, new)
-    }
-    fn poison(&self, word: &Word) {
-        Scheduled.poison(word);
-    }
-    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
-        Scheduled.take_ticket(counter)
-    }
 }
 
 impl Park for Placed {
-    fn spin_briefly<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
-        Scheduled.spin_briefly(probe)
+    foregather_machine::forward! { |_this| Scheduled =>
+        fn spin_briefly<T>(probe: impl FnMut() -> Option<T>) -> Option<T>;
+        fn prepare_park(on: &Word) -> u32;
     }
     async fn spin_for<T>(&self, _: &Word, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
         self.pass(budget.0);
@@ -338,9 +331,6 @@ impl Park for Placed {
         let slow = self.machine.plan.slow_yields && thread_rng().gen_range(0..4_u32) == 0;
         let Adaptive { hand_over, tick, .. } = self.machine.plan.of;
         self.pass(if slow { tick.0 } else { hand_over.0 });
-    }
-    fn prepare_park(&self, on: &Word) -> u32 {
-        Scheduled.prepare_park(on)
     }
     async fn park(&self, on: &Word, armed: u32, until: Nanos) {
         let armed = if self.fault() == Fault::ParksUnarmed { Scheduled.prepare_park(on) } else { armed };
