@@ -146,57 +146,42 @@ impl<T: Scalar> Parts for Symm<'_, T> {
     fn finish(self) {}
 }
 
-/// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a symmetric `a`.
-///
-/// If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not.
-///
-/// # Errors
-/// If the shapes do not fit.
-pub fn symm<T: Scalar>(
-    side: Side,
-    uplo: Uplo,
-    alpha: T,
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
-    beta: T,
-    c: MatrixMut<'_, T>,
-) -> Result<(), Error> {
-    multiply((false, side, uplo), alpha, a, b, beta, c)
+/// The function of a kind of matrix: it makes the call and computes it.
+macro_rules! functions {
+    ($($(#[$about:meta])* $name:ident = $hermitian:literal;)+) => {
+        $($(#[$about])*
+        ///
+        /// # Errors
+        /// If the shapes do not fit.
+        pub fn $name<T: Scalar>(
+            side: Side,
+            uplo: Uplo,
+            alpha: T,
+            a: Matrix<'_, T>,
+            b: Matrix<'_, T>,
+            beta: T,
+            c: MatrixMut<'_, T>,
+        ) -> Result<(), Error> {
+            let size = work::<T>(c.row_count(), c.col_count(), a.row_count());
+            if worth(Routine::Symm, size) {
+                return Symm::new($hermitian, side, uplo, alpha, a, b, beta, c).map(shared);
+            }
+            let (product, c) = Product::new(($hermitian, side, uplo), alpha, a, b, beta, c)?;
+            product.compute(0..c.col_count(), c);
+            Ok(())
+        })+
+    };
 }
 
-/// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a Hermitian `a`.
-///
-/// If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not. Imaginary parts on the
-/// diagonal are not read.
-///
-/// # Errors
-/// If the shapes do not fit.
-pub fn hemm<T: Scalar>(
-    side: Side,
-    uplo: Uplo,
-    alpha: T,
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
-    beta: T,
-    c: MatrixMut<'_, T>,
-) -> Result<(), Error> {
-    multiply((true, side, uplo), alpha, a, b, beta, c)
-}
+functions! {
+    /// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a symmetric `a`.
+    ///
+    /// If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not.
+    symm = false;
 
-fn multiply<T: Scalar>(
-    options: SymmetricFactor,
-    alpha: T,
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
-    beta: T,
-    c: MatrixMut<'_, T>,
-) -> Result<(), Error> {
-    let size = work::<T>(c.row_count(), c.col_count(), a.row_count());
-    let (hermitian, side, uplo) = options;
-    if worth(Routine::Symm, size) {
-        return Symm::new(hermitian, side, uplo, alpha, a, b, beta, c).map(shared);
-    }
-    let (product, c) = Product::new(options, alpha, a, b, beta, c)?;
-    product.compute(0..c.col_count(), c);
-    Ok(())
+    /// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a Hermitian `a`.
+    ///
+    /// If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not. Imaginary parts on the
+    /// diagonal are not read.
+    hemm = true;
 }

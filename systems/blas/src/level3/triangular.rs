@@ -40,38 +40,6 @@ impl<'a, T: Scalar> Triangular<'a, T> {
         let grid = columns::<T>(b.row_count().min(16), b.layout);
         Ok(Self { task, operator, alpha, b: SharedPointer::columns(b, grid) })
     }
-
-    /// `b = alpha * op(a) * b`, or `alpha * b * op(a)`.
-    ///
-    /// # Errors
-    /// If the shapes do not fit.
-    pub fn trmm(
-        side: Side,
-        uplo: Uplo,
-        trans: Trans,
-        diag: Diag,
-        alpha: T,
-        a: Matrix<'a, T>,
-        b: MatrixMut<'a, T>,
-    ) -> Result<Self, Error> {
-        Self::new(TriangleOp::Multiply, (side, uplo, trans, diag), alpha, a, b)
-    }
-
-    /// `op(a) * X = alpha * b`, or `X * op(a) = alpha * b`, `X` in the place of `b`.
-    ///
-    /// # Errors
-    /// If the shapes do not fit.
-    pub fn trsm(
-        side: Side,
-        uplo: Uplo,
-        trans: Trans,
-        diag: Diag,
-        alpha: T,
-        a: Matrix<'a, T>,
-        b: MatrixMut<'a, T>,
-    ) -> Result<Self, Error> {
-        Self::new(TriangleOp::Solve, (side, uplo, trans, diag), alpha, a, b)
-    }
 }
 
 impl<T: Scalar> Parts for Triangular<'_, T> {
@@ -167,38 +135,53 @@ fn apply<T: Scalar>(task: TriangleOp, operator: Operator<'_, T>, b: MatrixMut<'_
     }
 }
 
-/// `b = alpha * op(a) * b`, or `alpha * b * op(a)` with `a` on the right side.
-///
-/// If `alpha` is nought `a` is not read.
-///
-/// # Errors
-/// If the shapes do not fit.
-pub fn trmm<T: Scalar>(
-    side: Side,
-    uplo: Uplo,
-    trans: Trans,
-    diag: Diag,
-    alpha: T,
-    a: Matrix<'_, T>,
-    b: MatrixMut<'_, T>,
-) -> Result<(), Error> {
-    call(TriangleOp::Multiply, (side, uplo, trans, diag), alpha, a, b)
+/// A task twice: as a constructor of the call, and as a function that makes the call and computes it.
+macro_rules! calls {
+    ($($(#[$about:meta])* $name:ident = $task:expr;)+) => {
+        impl<'a, T: Scalar> Triangular<'a, T> {
+            $($(#[$about])*
+            ///
+            /// # Errors
+            /// If the shapes do not fit.
+            pub fn $name(
+                side: Side,
+                uplo: Uplo,
+                trans: Trans,
+                diag: Diag,
+                alpha: T,
+                a: Matrix<'a, T>,
+                b: MatrixMut<'a, T>,
+            ) -> Result<Self, Error> {
+                Self::new($task, (side, uplo, trans, diag), alpha, a, b)
+            })+
+        }
+
+        $($(#[$about])*
+        ///
+        /// # Errors
+        /// If the shapes do not fit.
+        pub fn $name<T: Scalar>(
+            side: Side,
+            uplo: Uplo,
+            trans: Trans,
+            diag: Diag,
+            alpha: T,
+            a: Matrix<'_, T>,
+            b: MatrixMut<'_, T>,
+        ) -> Result<(), Error> {
+            call($task, (side, uplo, trans, diag), alpha, a, b)
+        })+
+    };
 }
 
-/// `op(a) * X = alpha * b`, or `X * op(a) = alpha * b` with `a` on the right side; `X` is returned in `b`.
-///
-/// If `alpha` is nought `a` is not read. A singular matrix is not detected.
-///
-/// # Errors
-/// If the shapes do not fit.
-pub fn trsm<T: Scalar>(
-    side: Side,
-    uplo: Uplo,
-    trans: Trans,
-    diag: Diag,
-    alpha: T,
-    a: Matrix<'_, T>,
-    b: MatrixMut<'_, T>,
-) -> Result<(), Error> {
-    call(TriangleOp::Solve, (side, uplo, trans, diag), alpha, a, b)
+calls! {
+    /// `b = alpha * op(a) * b`, or `alpha * b * op(a)` with `a` on the right side.
+    ///
+    /// If `alpha` is nought `a` is not read.
+    trmm = TriangleOp::Multiply;
+
+    /// `op(a) * X = alpha * b`, or `X * op(a) = alpha * b` with `a` on the right side; `X` is returned in `b`.
+    ///
+    /// If `alpha` is nought `a` is not read. A singular matrix is not detected.
+    trsm = TriangleOp::Solve;
 }
