@@ -1,11 +1,8 @@
 //! A processor that does what a test says and records what it was asked to do. Time passes only when a verb
 //! lets it.
 use core::cell::{Cell, RefCell};
-use core::sync::atomic::Ordering::Relaxed;
 use core::task::Poll;
-use foregather_machine::{
-    Affinity, Cause, Clock, Costs, CounterOf, CpuId, Error, Nanos, Park, Placement, SplitMix, ThreadId, WaitContext, Words,
-};
+use foregather_machine::{Affinity, Cause, Clock, Costs, CpuId, Error, Nanos, Park, Placement, SplitMix, ThreadId, WaitContext};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -261,29 +258,47 @@ impl Placement for Script {
     }
 }
 
-impl Words for Script {
-    type Word = Cell<u32>;
-    fn load(&self, word: &Cell<u32>) -> u32 {
-        word.get()
-    }
-    fn store(&self, word: &Cell<u32>, value: u32) {
-        word.set(value);
-    }
-    fn publish(&self, word: &Cell<u32>, value: u32) {
-        word.set(value);
-    }
-    fn fetch_add(&self, word: &Cell<u32>, n: u32) -> u32 {
-        word.replace(word.get() + n)
-    }
-    fn compare_exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> Result<u32, u32> {
-        let value = word.get();
-        if value == expected { Ok(word.replace(new)) } else { Err(value) }
-    }
-    fn poison(&self, _: &Cell<u32>) {}
-    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
-        counter.fetch_add(1, Relaxed)
-    }
+/// Implements [`Words`](foregather_machine::Words) for a processor without other threads, whose words are cells.
+/// `$changed` is done after each change that may wake a waiter.
+macro_rules! words_of_cells {
+    ($processor:ty, |$this:ident| $changed:expr) => {
+        impl foregather_machine::Words for $processor {
+            type Word = core::cell::Cell<u32>;
+
+            fn load(&self, word: &Self::Word) -> u32 {
+                word.get()
+            }
+            fn store(&self, word: &Self::Word, value: u32) {
+                word.set(value);
+            }
+            fn publish(&self, word: &Self::Word, value: u32) {
+                word.set(value);
+                let $this = self;
+                $changed;
+            }
+            fn fetch_add(&self, word: &Self::Word, n: u32) -> u32 {
+                let before = word.get();
+                self.publish(word, before + n);
+                before
+            }
+            fn compare_exchange(&self, word: &Self::Word, expected: u32, new: u32) -> Result<u32, u32> {
+                let value = word.get();
+                if value == expected {
+                    self.publish(word, new);
+                    return Ok(value);
+                }
+                Err(value)
+            }
+            fn poison(&self, _: &Self::Word) {}
+            fn take_ticket(&self, counter: &foregather_machine::CounterOf<Self>) -> u64 {
+                counter.fetch_add(1, core::sync::atomic::Ordering::Relaxed)
+            }
+        }
+    };
 }
+pub(crate) use words_of_cells;
+
+words_of_cells! { Script, |_this| () }
 
 impl Park for Script {
     fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {

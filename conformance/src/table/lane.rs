@@ -2,11 +2,10 @@
 use super::{Read, Table, TableFrame};
 use core::cell::Cell;
 use core::future::poll_fn;
-use core::sync::atomic::Ordering::Relaxed;
 use core::task::Poll;
 use foregather_machine::{
-    Address, Cause, Clock, CounterOf, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Park, Placement,
-    Rank, Slope, WaitContext, WordLine, Words, ready,
+    Address, Cause, Clock, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Park, Placement, Rank, Slope,
+    WaitContext, WordLine, ready,
 };
 use std::collections::VecDeque;
 
@@ -65,36 +64,7 @@ impl Clock for Chair<'_> {
 
 impl Placement for Chair<'_> {}
 
-impl Words for Chair<'_> {
-    type Word = Cell<u32>;
-
-    fn load(&self, word: &Cell<u32>) -> u32 {
-        word.get()
-    }
-    fn store(&self, word: &Cell<u32>, value: u32) {
-        word.set(value);
-    }
-    fn publish(&self, word: &Cell<u32>, value: u32) {
-        word.set(value);
-        self.table.changed();
-    }
-    fn fetch_add(&self, word: &Cell<u32>, n: u32) -> u32 {
-        self.table.changed();
-        word.replace(word.get() + n)
-    }
-    fn compare_exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> Result<u32, u32> {
-        let value = word.get();
-        if value == expected {
-            self.publish(word, new);
-            return Ok(value);
-        }
-        Err(value)
-    }
-    fn poison(&self, _: &Cell<u32>) {}
-    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
-        counter.fetch_add(1, Relaxed)
-    }
-}
+crate::scripted::words_of_cells! { Chair<'_>, |this| this.table.changed() }
 
 impl Park for Chair<'_> {
     fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
