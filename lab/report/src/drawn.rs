@@ -65,10 +65,7 @@ pub(super) const REGRETS: FigureSpec = FigureSpec {
 /// A panel for each number of threads, a line for each runtime, a bar for each load.
 pub(super) const RUNTIMES: FigureSpec = FigureSpec {
     of: &[PROGRAMS],
-    names: |m| {
-        let [runner, hogs] = ["runner", "hogs"].map(|name| m.labels.get(name));
-        Some(vec![("runner", names::library(runner?)), ("beside", names::hogs(hogs?))])
-    },
+    names: |m| Some(names::runner_and_load(m)),
     title: "{program} by each OpenMP runtime",
     values: &[("", |m| {
         let s = &m.summary;

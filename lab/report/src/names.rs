@@ -1,5 +1,6 @@
 //! Plain names of what results name shortly: `central/adaptive` is Foregather, `2t + 2 hogs` two threads
 //! beside two busy programs. What has no plain name keeps its own.
+use foregather_results::Measurement;
 use foregather_results::ids::CANDIDATE;
 use foregather_results::load::{BackgroundLoad, WorkDistribution};
 use foregather_results::row::Row;
@@ -144,6 +145,13 @@ pub(super) fn hogs(count: &str) -> String {
 /// A number of busy programs: `1 busy program`.
 pub(super) fn busy(count: &str) -> String {
     format!("{count} busy program{}", if count == "1" { "" } else { "s" })
+}
+
+/// The runner and the load of a measurement; nothing of what has neither.
+pub(super) fn runner_and_load(m: &Measurement) -> Vec<(&'static str, String)> {
+    let runner = m.labels.get("runner").map(|runner| ("runner", library(runner)));
+    let beside = m.labels.get("hogs").map(|load| ("beside", hogs(load)));
+    runner.into_iter().chain(beside).collect()
 }
 
 #[cfg(test)]

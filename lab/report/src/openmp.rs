@@ -33,15 +33,10 @@ fn is_of_tasks(m: &Measurement) -> bool {
 }
 
 fn plain_names(m: &Measurement) -> Vec<(&'static str, String)> {
-    let construct = m.labels.get("construct").map_or("", String::as_str);
+    let construct = m.text("construct");
     let plain = PLAIN.iter().find(|(known, _)| *known == construct).map_or(construct, |(_, plain)| plain);
-    let [runner, hogs] = ["runner", "hogs"].map(|name| m.labels.get(name));
-    let named = [
-        Some(("construct", plain.to_owned())).filter(|_| !construct.is_empty()),
-        runner.map(|runner| ("runner", names::library(runner))),
-        hogs.map(|hogs| ("beside", names::hogs(hogs))),
-    ];
-    named.into_iter().flatten().collect()
+    let construct = Some(("construct", plain.to_owned())).filter(|_| !construct.is_empty());
+    construct.into_iter().chain(names::runner_and_load(m)).collect()
 }
 
 /// A panel for each construct, a line for each runtime, a bar for each load; of the smallest team.

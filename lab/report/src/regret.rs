@@ -44,10 +44,6 @@ struct RegretRow {
     of: usize,
 }
 
-fn label<'a>(m: &'a Measurement, name: &str) -> &'a str {
-    m.labels.get(name).map_or("", String::as_str)
-}
-
 /// The maps of a plan whose figure is regrets.
 pub(super) fn of_plan(all: &[Measurement], name: &str) -> Option<Drawn> {
     let plan = Shown::of(all, name)?;
@@ -55,15 +51,15 @@ pub(super) fn of_plan(all: &[Measurement], name: &str) -> Option<Drawn> {
     // Properties as the plan's figure orders them, then all others that vary.
     let named: Vec<&str> = plan.axis("row-axis").into_iter().filter(|name| *name != policies).collect();
     let properties = [named.clone(), plan.others(&[named.as_slice(), &[policies]].concat())].concat();
-    let choices = |m: &Measurement| properties.iter().map(|name| label(m, name).to_owned()).collect::<Vec<String>>();
+    let choices = |m: &Measurement| properties.iter().map(|name| m.text(name).to_owned()).collect::<Vec<String>>();
     let (mut rows, mut best) = (Vec::new(), BTreeMap::<Vec<String>, (f64, &str)>::new());
     for &(of, m) in &plan.points {
         let (names, regret) = (choices(m), m.summary.mean?);
         let least = best.entry(names.clone()).or_insert((f64::MAX, ""));
         if regret < least.0 {
-            *least = (regret, label(m, policies));
+            *least = (regret, m.text(policies));
         }
-        if label(m, policies) == ADAPTIVE {
+        if m.text(policies) == ADAPTIVE {
             rows.push(RegretRow { names, regret, of });
         }
     }
@@ -78,7 +74,7 @@ pub(super) fn of_plan(all: &[Measurement], name: &str) -> Option<Drawn> {
 
 /// The maps of the rows that were drawn on this machine.
 pub(super) fn of_barriers(all: &[Measurement]) -> Option<Drawn> {
-    let drawn = |m: &Measurement| label(m, "waiter") == CANDIDATE && label(m, "class").starts_with("drawn");
+    let drawn = |m: &Measurement| m.text("waiter") == CANDIDATE && m.text("class").starts_with("drawn");
     let drawn: Vec<(usize, &Measurement)> = all.iter().enumerate().filter(|(_, m)| drawn(m)).collect();
     let regret = |m: &Measurement, figure| {
         let share = m.figures.get(figure).copied().filter(|share: &f64| share.is_finite())?;
@@ -86,7 +82,7 @@ pub(super) fn of_barriers(all: &[Measurement]) -> Option<Drawn> {
     };
     let rows = YARDSTICKS.map(|(figure, _)| {
         let row = |&(of, m): &(usize, &Measurement)| {
-            Some(RegretRow { names: properties(&Row::parse(label(m, "row"))?), regret: regret(m, figure)?, of })
+            Some(RegretRow { names: properties(&Row::parse(m.text("row"))?), regret: regret(m, figure)?, of })
         };
         drawn.iter().filter_map(row).collect::<Vec<RegretRow>>()
     });
@@ -97,7 +93,7 @@ pub(super) fn of_barriers(all: &[Measurement]) -> Option<Drawn> {
     let line = |row: &RegretRow| {
         let m = &all[row.of];
         let peer = regret(m, YARDSTICKS[0].0).map_or_else(|| "-".to_owned(), hundredths);
-        vec![label(m, "row").to_owned(), label(m, "oracle").to_owned(), peer]
+        vec![m.text("row").to_owned(), m.text("oracle").to_owned(), peer]
     };
     let worst = worst(&rows[1], &["row", YARDSTICKS[1].1, "lost against the best peer"], line);
     let title = "Drawn rows on this machine: what the adaptive policy loses".to_owned();

@@ -60,10 +60,6 @@ impl PolicyRows<'_> {
     }
 }
 
-fn label<'a>(m: &'a Measurement, name: &str) -> &'a str {
-    m.labels.get(name).map_or("", String::as_str)
-}
-
 fn run((of, m): (usize, &Measurement)) -> Option<SkewRun> {
     let figure = |name: &str| m.figures.get(name).copied();
     // Older documents have only the skew of the episodes that met, under the shorter name.
@@ -79,12 +75,12 @@ fn run((of, m): (usize, &Measurement)) -> Option<SkewRun> {
 }
 
 fn part<'a>(all: &[(usize, &'a Measurement)], policy: &'a str) -> PolicyRows<'a> {
-    let here = || all.iter().filter(|(_, m)| label(m, "policy") == policy);
+    let here = || all.iter().filter(|(_, m)| m.text("policy") == policy);
     let row = |kind: &'a str| {
-        let find = |release: &str| here().find(|(_, m)| label(m, "kind") == kind && label(m, "release") == release);
+        let find = |release: &str| here().find(|(_, m)| m.text("kind") == kind && m.text("release") == release);
         SkewRow { kind, runs: RELEASES.map(|release| run(*find(release)?)) }
     };
-    let mut rows: Vec<SkewRow<'a>> = distinct(here().map(|(_, m)| label(m, "kind"))).into_iter().map(row).collect();
+    let mut rows: Vec<SkewRow<'a>> = distinct(here().map(|(_, m)| m.text("kind"))).into_iter().map(row).collect();
     rows.retain(|row| row.runs.iter().any(Option::is_some));
     rows.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
     let both = |run: &SkewRun| (run.cost_us, run.skew_ns.map_or(f64::NAN, |skew| skew.0));
@@ -97,10 +93,10 @@ fn part<'a>(all: &[(usize, &'a Measurement)], policy: &'a str) -> PolicyRows<'a>
 /// Cost and exit skew of every kind, one part a policy.
 pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
     let all: Vec<(usize, &Measurement)> = all.iter().enumerate().filter(|(_, m)| m.id.starts_with("skew/")).collect();
-    let policies = distinct(all.iter().map(|(_, m)| label(m, "policy")));
+    let policies = distinct(all.iter().map(|(_, m)| m.text("policy")));
     let mut parts: Vec<PolicyRows<'_>> = policies.into_iter().map(|policy| part(&all, policy)).collect();
     parts.retain(|part| !part.rows.is_empty());
-    let members = match label(all.first()?.1, "threads") {
+    let members = match all.first()?.1.text("threads") {
         "" => "members".to_owned(),
         threads => format!("{threads} members"),
     };

@@ -7,24 +7,16 @@
 use super::axis::Scale;
 use super::names::{self, is_product};
 use super::spec::{self, DrawnValue, FigureSpec, ShownMeasurement, bars, figure, least, lines, most};
-use foregather_results::Measurement;
 use foregather_results::ids::{BLAS, BLAS_COLLAPSE, TEAMS};
 use foregather_results::number::{digits, quantity};
 
 /// The length of bodies, in microseconds, that is shown if it was measured, else the first one there is.
 const SHOWN_US: &str = "1";
 
-/// The runner and the load in plain words; nothing of what has neither.
-fn plain_names(m: &Measurement) -> Vec<(&'static str, String)> {
-    let runner = m.labels.get("runner").map(|runner| ("runner", names::library(runner)));
-    let beside = m.labels.get("hogs").map(|hogs| ("beside", names::hogs(hogs)));
-    runner.into_iter().chain(beside).collect()
-}
-
 /// A panel for each size of team, a line for each runner, a bar for each load.
 pub(super) const REGIONS: FigureSpec = FigureSpec {
     of: &[TEAMS],
-    names: |m| Some(plain_names(m)),
+    names: |m| Some(names::runner_and_load(m)),
     keep: |cells| {
         let bodies = spec::names(cells, "body_us");
         if let Some(body) = bodies.iter().find(|body| **body == SHOWN_US).or(bodies.first()).map(|&body| body.to_owned()) {
@@ -60,7 +52,7 @@ pub(super) const REGIONS: FigureSpec = FigureSpec {
 /// A panel for each routine, a curve for each BLAS: below 1, its own threads make it slower.
 pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
     of: &[BLAS],
-    names: |m| Some(plain_names(m)),
+    names: |m| Some(names::runner_and_load(m)),
     title: "Calls shared by threads",
     values: &[("", |m| {
         let ratio = figure(m, "ratio").filter(|&ratio| ratio > 0.0)?;
@@ -86,7 +78,7 @@ pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
 /// A bar for each BLAS and load.
 pub(super) const COLLAPSE: FigureSpec = FigureSpec {
     of: &[BLAS_COLLAPSE],
-    names: |m| Some(plain_names(m)),
+    names: |m| Some(names::runner_and_load(m)),
     title: "{routine} of order {n} beside busy programs",
     values: &[("", |m| {
         let mean = figure(m, "mean_us")?;
