@@ -16,8 +16,7 @@ pub(crate) struct MpiConstants {
     pub(crate) world: usize,
     pub(crate) communicator_null: usize,
     pub(crate) request_null: usize,
-    /// The same two in Fortran.
-    pub(crate) fortran_world: u32,
+    /// The same in Fortran.
     pub(crate) fortran_request_null: u32,
 }
 
@@ -53,7 +52,6 @@ fn of(abi: &Abi) -> MpiConstants {
         world: value(abi.comm_world),
         communicator_null: value(abi.comm_null),
         request_null: value(abi.request_null),
-        fortran_world: abi.fortran_world,
         fortran_request_null: abi.fortran_request_null,
     }
 }

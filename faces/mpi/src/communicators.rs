@@ -44,9 +44,10 @@ impl KnownCommunicator {
     }
 }
 
-/// What is known of each handle, the last ones used in places that need no lock.
+/// What is known of each of C's handles, so that both languages count the same calls. The last ones used, of
+/// either language, are in places that need no lock.
 struct Registry {
-    known: HashMap<MpiHandle, Option<&'static KnownCommunicator>>,
+    known: HashMap<usize, Option<&'static KnownCommunicator>>,
     /// How many communicators of the same ranks there were so far; whether they were seen when they were
     /// made.
     alike: HashMap<(u64, bool), u64>,
@@ -74,7 +75,7 @@ pub(crate) fn of(handle: MpiHandle) -> Option<&'static KnownCommunicator> {
 
 /// Notes a communicator that its members have just made.
 pub(crate) fn made(handle: MpiHandle) {
-    if to_c(handle) != Some(constants().communicator_null) {
+    if to_c(handle) != constants().communicator_null {
         forget(handle);
         look_up(handle, true);
     }
@@ -82,11 +83,10 @@ pub(crate) fn made(handle: MpiHandle) {
 
 /// Removes a communicator that is about to be freed.
 pub(crate) fn forget(handle: MpiHandle) {
-    let (last, _) = place(handle);
-    let _ = last.compare_exchange(handle, 0, AcqRel, Relaxed);
-    if let Some(registry) = &mut *REGISTRY.lock().unwrap_or_else(PoisonError::into_inner) {
-        registry.known.remove(&handle);
-    }
+    let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(forgotten) = registry.as_mut().and_then(|registry| registry.known.remove(&to_c(handle))).flatten() else { return };
+    let is_its = |known: &AtomicPtr<KnownCommunicator>| core::ptr::eq(known.load(Relaxed), forgotten);
+    LAST_USED.iter().filter(|(_, known)| is_its(known)).for_each(|(last, _)| last.store(0, Release));
 }
 
 fn place(handle: MpiHandle) -> &'static (AtomicUsize, AtomicPtr<KnownCommunicator>) {
@@ -97,11 +97,12 @@ fn place(handle: MpiHandle) -> &'static (AtomicUsize, AtomicPtr<KnownCommunicato
 fn look_up(handle: MpiHandle, is_new: bool) -> Option<&'static KnownCommunicator> {
     let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
     let registry = registry.get_or_insert_with(|| Registry { known: HashMap::new(), alike: HashMap::new() });
-    let found = match registry.known.get(&handle) {
+    let named = to_c(handle);
+    let found = match registry.known.get(&named) {
         Some(known) => *known,
         None => {
-            let found = registry.enter(handle, is_new);
-            registry.known.insert(handle, found);
+            let found = registry.enter(named, is_new);
+            registry.known.insert(named, found);
             found
         }
     };
@@ -116,15 +117,11 @@ fn look_up(handle: MpiHandle, is_new: bool) -> Option<&'static KnownCommunicator
 }
 
 impl Registry {
-    fn enter(&mut self, handle: MpiHandle, is_new: bool) -> Option<&'static KnownCommunicator> {
-        let is_world = match fortran_number(handle) {
-            Some(number) => number == constants().fortran_world,
-            None => handle == constants().world,
-        };
-        let (number, ranks) = if is_world {
+    fn enter(&mut self, handle: usize, is_new: bool) -> Option<&'static KnownCommunicator> {
+        let (number, ranks) = if handle == constants().world {
             (WORLD, None)
         } else {
-            let ranks = ranks(to_c(handle)?)?;
+            let ranks = ranks(handle)?;
             let group = ranks.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &rank| mixed(hash, u64::from(rank)));
             let alike = self.alike.entry((group, is_new)).or_default();
             *alike += 1;
@@ -141,12 +138,12 @@ fn mixed(hash: u64, word: u64) -> u64 {
 }
 
 /// C's handle.
-fn to_c(handle: MpiHandle) -> Option<usize> {
-    let Some(number) = fortran_number(handle) else { return Some(handle) };
+fn to_c(handle: MpiHandle) -> usize {
+    let Some(number) = fortran_number(handle) else { return handle };
     // MPICH's numbers are the same in both languages, and there may be no function.
-    let Some(found) = find(c"PMPI_Comm_f2c").filter(|_| constants().handle_bytes == 8) else { return Some(number as usize) };
+    let Some(found) = find(c"PMPI_Comm_f2c").filter(|_| constants().handle_bytes == 8) else { return number as usize };
     // SAFETY: MPI's function of this name takes Fortran's number and returns C's handle, here of 8 bytes.
-    Some(unsafe { core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn(c_int) -> usize>(found)(number as c_int) })
+    unsafe { core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn(c_int) -> usize>(found)(number as c_int) }
 }
 
 /// Calls a function of MPI that succeeds with 0.

@@ -54,8 +54,6 @@ pub struct Abi {
     pub status_ignore: usize,
     /// Size of a handle in bytes: that of a pointer or of C's `int`.
     pub handle_bytes: usize,
-    /// Fortran's `MPI_COMM_WORLD`.
-    pub fortran_world: u32,
     /// Fortran's `MPI_REQUEST_NULL`.
     pub fortran_request_null: u32,
     /// Error classes that report the loss of a process: `MPI_ERR_PROC_FAILED` and

@@ -17,7 +17,6 @@ pub const MPICH: Abi = Abi {
     thread_multiple: 3,
     status_ignore: 1,
     handle_bytes: 4,
-    fortran_world: 0x4400_0000,
     fortran_request_null: 0x2c00_0000,
     loss_classes: &[101, 102],
     status_bytes: 20,

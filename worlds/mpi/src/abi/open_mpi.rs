@@ -17,7 +17,6 @@ pub const OPEN_MPI: Abi = Abi {
     thread_multiple: 3,
     status_ignore: 0,
     handle_bytes: 8,
-    fortran_world: 0,
     fortran_request_null: 0,
     // These exist in version 5 only; version 4 does not report process failures.
     loss_classes: &[75, 76],

@@ -18,7 +18,6 @@ pub const STANDARD: Abi = Abi {
     status_ignore: 0,
     handle_bytes: 8,
     // Fortran has no standard interface yet.
-    fortran_world: 0x101,
     fortran_request_null: 0x180,
     loss_classes: &[],
     status_bytes: 32,
