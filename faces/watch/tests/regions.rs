@@ -69,6 +69,13 @@ fn regions_of_two_compilers_and_their_late_member_are_on_the_page() {
 }
 
 #[test]
+fn regions_of_llvms_runtime_are_on_the_page_without_its_compiler() {
+    let Some(path) = built("gcc", "fork_call.c", &["-l:libomp.so.5"]) else { return };
+    let seen = watched(&path, &[], "80");
+    assert_eq!((seen.regions, seen.leader_parts, seen.episodes), (40, 40, 80), "two barriers each");
+}
+
+#[test]
 fn each_library_keeps_the_runtime_that_it_alone_sees() {
     let library = ["-fopenmp", "-shared", "-fPIC"];
     let Some(host) = built("gcc", "host.c", &["-ldl"]) else { return };
