@@ -12,6 +12,7 @@ use foregather_bench::{BarrierCell, Cell, CellResult, Episodes, side_by_side};
 use foregather_host::clock;
 use foregather_host::dl::Library;
 use foregather_machine::Nanos;
+use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
 use serde_json::Value;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -240,10 +241,8 @@ pub(crate) fn run_and_end(text: &str) -> Result<String, PeerError> {
         calls.region(threads, &|_| {});
     }
     let failed = |error: std::io::Error| PeerError::Failed(error.to_string());
-    // A core file would take its own time.
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is read during the call only.
-    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
+    // A core file would take its own time. Where this is refused, there is a limit already.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let stamp = EndStamp { began_ns: clock::now().0 };
     let line = serde_json::to_string(&stamp).map_err(|error| PeerError::Failed(error.to_string()))?;
     let mut output = std::io::stdout().lock();
@@ -255,8 +254,7 @@ pub(crate) fn run_and_end(text: &str) -> Result<String, PeerError> {
         // SAFETY: ends the process.
         ProcessEnd::AtOnce => unsafe { libc::_exit(0) },
         ProcessEnd::Kill => {
-            // SAFETY: a signal to this process, which ends by it.
-            unsafe { libc::raise(libc::SIGKILL) };
+            let _ = kill_process(getpid(), Signal::KILL);
             Err(PeerError::Failed("SIGKILL did not end this process".to_owned()))
         }
     }

@@ -1,8 +1,8 @@
 //! All peers: which of them this machine has, and how to get the others.
 use crate::runtime::Runtime;
 use foregather_host::dl::Library;
+use foregather_host::facts::libc_version;
 use serde_json::{Map, Value, json};
-use std::ffi::CStr;
 
 /// The barrier behind a name.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ pub(crate) fn describe(peer: &Peer) -> Value {
         // It is the compiler's, which the caller records for all its results.
         Barrier::RustStd => Ok(None),
         Barrier::Hurdles => Ok(locked_version("hurdles").map(str::to_owned)),
-        Barrier::Pthread => Ok(Some(c_library())),
+        Barrier::Pthread => Ok(Some(libc_version().unwrap_or_else(|| "not glibc".to_owned()))),
         Barrier::OpenMp(runtime) => runtime.library().map(|library| Some(resolved(&library))),
     };
     let remedy = match peer.barrier {
@@ -116,18 +116,6 @@ pub(crate) fn locked_version(package: &str) -> Option<&'static str> {
     let lock = include_str!("../../Cargo.lock");
     let after = lock.split_once(&format!("name = \"{package}\"\nversion = \""))?.1;
     after.split_once('"').map(|(version, _)| version)
-}
-
-#[cfg(target_env = "gnu")]
-fn c_library() -> String {
-    // SAFETY: the C library returns a constant C string.
-    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
-    format!("glibc {}", version.to_string_lossy())
-}
-
-#[cfg(not(target_env = "gnu"))]
-fn c_library() -> String {
-    "not glibc".to_owned()
 }
 
 /// The runtimes do not report their versions; the file behind the symbolic links often does.

@@ -1,14 +1,13 @@
 //! The program as its callers use it: what it prints and how it exits.
 use foregather_bench::blas::{BlasCell, BlasResult, Routine};
+use foregather_bench::openmp::{Construct, OpenMpCell};
 use foregather_bench::teams::TeamCell;
 use foregather_bench::{BarrierCell, Cell, CellResult, Work, WorkDistribution};
-use foregather_host::{affinity, child::Child};
-use foregather_machine::Nanos;
+use foregather_host::affinity;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-const PATIENCE: Nanos = Nanos::from_ms(120_000);
 const NAMES: [&str; 12] = [
     "rust-std",
     "hurdles",
@@ -30,8 +29,9 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-fn output(command: Command) -> Output {
-    Child::spawn(command, &[]).unwrap().output_within(PATIENCE).unwrap()
+/// What it prints. It ends by itself: cells have a limit of their own.
+fn output(mut command: Command) -> Output {
+    command.output().unwrap()
 }
 
 /// Its one line, if it succeeded.
@@ -100,6 +100,19 @@ fn team_cell(runner: &str, threads: u32) -> TeamCell {
     TeamCell { runner: runner.into(), threads, body_ns: 500, span_ns: 5_000_000, settle_ns: 0, iterations_per_us }
 }
 
+fn openmp_cell(runtime: &str, construct: Construct) -> OpenMpCell {
+    OpenMpCell {
+        runtime: runtime.into(),
+        construct,
+        threads: 2,
+        teams: 1,
+        body_ns: 0,
+        span_ns: 1_000_000,
+        settle_ns: 0,
+        iterations_per_us: Work::iterations_per_us(),
+    }
+}
+
 fn blas_cell(runner: &str, routine: Routine) -> BlasCell {
     BlasCell { runner: runner.into(), routine, n: 40, threads: 2, gap_ns: 0, span_ns: 1_000_000 }
 }
@@ -133,19 +146,54 @@ fn every_team_that_is_here_runs_regions() {
     }
 }
 
-#[test]
-fn every_blas_that_is_here_runs_all_routines() {
-    for runner in here("list-blas") {
-        for routine in Routine::ALL {
-            let output = output(command(&["blas-cell", &blas_cell(&runner, routine).to_arg()]));
-            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-            if routine == Routine::Lu && !output.status.success() && stderr.contains("dgetrf_") {
-                continue; // Some BLAS have no LAPACK.
-            }
-            let result: BlasResult = serde_json::from_value(answer(&output)).unwrap();
-            assert!(result.pairs > 0 && result.alone.p50_ns > 0.0 && result.ratio_low <= result.ratio, "{runner}: {result:?}");
-        }
+/// Every runtime that is here runs the construct. With threads that sleep: valgrind runs one at a time.
+fn runtimes_run(construct: Construct) {
+    for runtime in here("list-openmp").into_iter().filter(|name| name.ends_with("-passive") || name == "foregather") {
+        let cell = openmp_cell(&runtime, construct).to_arg();
+        let result: CellResult = serde_json::from_value(answer(&output(command(&["openmp-cell", &cell])))).unwrap();
+        assert!(result.episodes > 0 && result.cpu_ns > 0, "{runtime}: {result:?}");
     }
+}
+
+/// Every BLAS that is here runs the routine.
+fn blas_run(routine: Routine) {
+    for runner in here("list-blas") {
+        let output = output(command(&["blas-cell", &blas_cell(&runner, routine).to_arg()]));
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        if routine == Routine::Lu && !output.status.success() && stderr.contains("dgetrf_") {
+            continue; // Some BLAS have no LAPACK.
+        }
+        let result: BlasResult = serde_json::from_value(answer(&output)).unwrap();
+        assert!(result.pairs > 0 && result.alone.p50_ns > 0.0 && result.ratio_low <= result.ratio, "{runner}: {result:?}");
+    }
+}
+
+/// A test for each of all constructs or routines, so that valgrind can run some of them.
+macro_rules! each {
+    ($run:ident $all:ident: $($name:ident $variant:ident)*) => {
+        mod $run {
+            use super::*;
+
+            $(#[test]
+            fn $name() {
+                super::$run($all::$variant);
+            })*
+
+            #[test]
+            fn none_is_left_out() {
+                assert_eq!($all::ALL, [$($all::$variant),*]);
+            }
+        }
+    };
+}
+
+each! { runtimes_run Construct:
+    region Region barrier Barrier single Single static_loop Static dynamic_loop Dynamic reduction Reduction critical Critical
+    task_wait TaskWait task_tree TaskTree task_chain TaskChain task_stencil TaskStencil ordered Ordered nested Nested
+}
+
+each! { blas_run Routine:
+    daxpy Daxpy ddot Ddot dgemv Dgemv dgemm Dgemm dsymv Dsymv dsymm Dsymm dsyrk Dsyrk dtrmm Dtrmm dtrsm Dtrsm lu Lu
 }
 
 #[test]

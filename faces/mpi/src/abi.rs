@@ -1,6 +1,7 @@
 //! The constants of the MPI that this process has loaded, from the tables of `worlds/mpi`.
-use crate::next::{file_of, find, find_variable};
+use crate::next::{find, find_variable};
 use core::ffi::c_int;
+use foregather_host::dl::LoadedObject;
 use foregather_mpi::abi::{Abi, Constant, MPICH, OPEN_MPI, STANDARD};
 use std::ffi::CString;
 use std::sync::OnceLock;
@@ -31,7 +32,9 @@ fn interface() -> &'static Abi {
     if value(OPEN_MPI.comm_world) != 0 {
         return &OPEN_MPI;
     }
-    let is_standard = find(c"PMPI_Comm_rank").is_some_and(|code| file_of(code).starts_with("libmpi_abi"));
+    let is_standard = find(c"PMPI_Comm_rank")
+        .and_then(|code| LoadedObject::of(code.cast_const()))
+        .is_some_and(|object| object.file_name().starts_with("libmpi_abi"));
     if is_standard { &STANDARD } else { &MPICH }
 }
 

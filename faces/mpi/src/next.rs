@@ -2,7 +2,7 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering::*};
-use foregather_host::dl;
+use foregather_host::dl::{loaded_since, next_function, seen_by};
 
 /// How the names of all libraries of Open MPI and of MPICH begin.
 const LIBRARIES: &[u8] = b"libmpi";
@@ -51,27 +51,19 @@ pub(crate) const fn to_c(name: &'static str) -> &'static CStr {
 /// The symbol of that name after this library; else that of an MPI which was loaded for one library alone, as
 /// Python does.
 pub(crate) fn find(name: &CStr) -> Option<*mut c_void> {
-    find_from(libc::RTLD_NEXT, name)
+    next_function(name, None).map(|found| found.as_ptr().cast()).or_else(|| find_alone(name))
 }
 
 /// A variable of that name: the program may have the one that all libraries use (a copy relocation).
 pub(crate) fn find_variable(name: &CStr) -> Option<*mut c_void> {
-    find_from(libc::RTLD_DEFAULT, name)
+    // SAFETY: the name is a C string; the handle stands for the libraries that all see.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if found.is_null() { find_alone(name) } else { Some(found) }
 }
 
-fn find_from(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name ends with a zero; the handle stands for libraries that are loaded.
-    let found = NonNull::new(unsafe { libc::dlsym(handle, name.as_ptr()) });
-    let of_mpi = || {
-        let (_, paths) = dl::loaded_since(u64::MAX, |file| file.starts_with(LIBRARIES))?;
-        // The program's own handle keeps the object loaded.
-        paths.iter().find_map(|path| dl::seen_by(path, name))
-    };
-    found.or_else(of_mpi).map(NonNull::as_ptr)
-}
-
-/// The name of the file that contains an address.
-pub(crate) fn file_of(code: *const c_void) -> String {
-    let path = dl::object_of(code).map(|(path, _)| path).unwrap_or_default();
-    path.to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned()
+/// The symbol of that name in an MPI library that is loaded, whoever sees it.
+fn find_alone(name: &CStr) -> Option<*mut c_void> {
+    let (_, paths) = loaded_since(0, |file| file.starts_with(LIBRARIES))?;
+    // The program's own handle keeps the object loaded.
+    paths.iter().find_map(|path| seen_by(path, name)).map(NonNull::as_ptr)
 }

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
-use foregather_host::dl;
+use foregather_host::dl::{LoadedObject, next_function, seen_by};
 
 /// The start of the file name of the OpenMP runtime that `foregather exec` preloads.
 const REPLACEMENT: &str = "libforegather_gomp.so";
@@ -30,9 +30,7 @@ impl NextFunction {
 
     #[cold]
     fn find(&self) -> *mut c_void {
-        // SAFETY: `dlsym` needs a valid handle, as RTLD_NEXT is, and a name that ends with a zero, as a
-        // `CStr` does.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        let found = next_function(self.name, None).map_or(null_mut(), |found| found.as_ptr().cast());
         self.replaces.store(place(found).starts_with(REPLACEMENT), Relaxed);
         self.found.store(found, Release);
         found
@@ -59,8 +57,7 @@ pub(crate) const fn to_c(name: &'static str) -> &'static CStr {
 /// loads a runtime of its own, which no other library sees. The function stays valid, because the object of
 /// the calling code stays loaded.
 pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> Option<*mut c_void> {
-    let (object, _) = dl::object_of(code)?;
-    dl::seen_by(&object, name).map(NonNull::as_ptr)
+    seen_by(&LoadedObject::of(code)?.path, name).map(NonNull::as_ptr)
 }
 
 /// The address of a caller's code, and the function found for it.
@@ -131,6 +128,6 @@ fn missing(name: &CStr) -> ! {
 /// Returns the file name of the object that contains an address, and the offset there: `libgomp.so.1+0x1f20`.
 /// Empty if no object contains it.
 pub(crate) fn place(code: *const c_void) -> String {
-    let Some((path, offset)) = dl::object_of(code) else { return String::new() };
-    format!("{}+{offset:#x}", path.to_string_lossy().rsplit('/').next().unwrap_or_default())
+    let Some(object) = LoadedObject::of(code) else { return String::new() };
+    format!("{}+{:#x}", object.file_name(), code.addr() - object.base)
 }

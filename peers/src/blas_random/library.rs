@@ -126,7 +126,7 @@ impl Blas {
             }
         };
         let loaded = operands.iter().zip(bytes).zip(&mut memory.arenas);
-        let arrays: Vec<usize> = loaded.map(|((operand, bytes), arena)| arena.load(operand, bytes).as_ptr() as usize).collect();
+        let arrays: Vec<usize> = loaded.map(|((operand, bytes), arena)| arena.load(operand, bytes) as usize).collect();
         let mut result = Box::new([0_u64; 2]);
         let mut passed = passed(call, &arrays);
         if call.face != Face::Fortran && call.signature.returned == Returned::Number && call.signature.number.complex {

@@ -1,6 +1,7 @@
 //! Shared libraries that may or may not be installed: found at run time, so that nothing needs them to build
 //! or to run.
 use core::ffi::{CStr, c_void};
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use foregather_machine::{Cause, Error};
 use std::ffi::CString;
@@ -104,6 +105,35 @@ pub fn next_function(name: &CStr, version: Option<&CStr>) -> Option<NonNull<()>>
     NonNull::new(address.cast())
 }
 
+/// A loaded library or program.
+#[derive(Debug)]
+pub struct LoadedObject {
+    /// Its file, by the path that [`Library::loaded`] takes.
+    pub path: CString,
+    /// The address at which it begins.
+    pub base: usize,
+}
+
+impl LoadedObject {
+    /// The object that contains an address. `None` if none does.
+    pub fn of(address: *const c_void) -> Option<Self> {
+        let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: the call takes any address and writes into `about`, for which zeros are valid; the loader's
+        // file names are C strings.
+        unsafe {
+            let found = libc::dladdr(address, about.as_mut_ptr()) != 0;
+            let about = about.assume_init();
+            (found && !about.dli_fname.is_null())
+                .then(|| Self { path: CStr::from_ptr(about.dli_fname).to_owned(), base: about.dli_fbase.addr() })
+        }
+    }
+
+    /// The name of its file, without folders.
+    pub fn file_name(&self) -> String {
+        self.path.to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned()
+    }
+}
+
 /// What the loader is asked.
 struct LoaderQuery<'a> {
     /// How many libraries had been loaded in the life of the process when it was asked before, and now.
@@ -144,20 +174,6 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, query: *mut 
         }
     }
     0
-}
-
-/// The path of the object that contains an address, and the address's offset in it.
-pub fn object_of(code: *const c_void) -> Option<(CString, usize)> {
-    let mut about = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `dladdr` takes any address and writes into `about`, for which zeros are valid; the loader's
-    // file names end with a zero.
-    unsafe {
-        if libc::dladdr(code, about.as_mut_ptr()) == 0 || about.assume_init_ref().dli_fname.is_null() {
-            return None;
-        }
-        let about = about.assume_init();
-        Some((CStr::from_ptr(about.dli_fname).to_owned(), code.addr() - about.dli_fbase.addr()))
-    }
 }
 
 /// The symbol that a loaded object of this path sees, in itself and in the libraries that it needs. It is

@@ -276,15 +276,17 @@ fn user_faults() -> Option<OwnedFd> {
     unsafe { userfaultfd(flags) }.ok()
 }
 
+/// The name and version of the C library. `None` if it is not GNU's.
 #[cfg(target_env = "gnu")]
-fn libc_version() -> Option<String> {
+pub fn libc_version() -> Option<String> {
     // SAFETY: the call returns a C string that lives forever.
     let version = unsafe { core::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
     Some(format!("glibc {}", version.to_string_lossy()))
 }
 
+/// The name and version of the C library. `None` if it is not GNU's.
 #[cfg(not(target_env = "gnu"))]
-fn libc_version() -> Option<String> {
+pub fn libc_version() -> Option<String> {
     None
 }
 
