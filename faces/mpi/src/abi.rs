@@ -33,7 +33,7 @@ fn interface() -> &'static Abi {
         return &OPEN_MPI;
     }
     let is_standard = find(c"PMPI_Comm_rank")
-        .and_then(|code| LoadedObject::of(code.cast_const()))
+        .and_then(|code| LoadedObject::of(code.addr()))
         .is_some_and(|object| object.file_name().starts_with("libmpi_abi"));
     if is_standard { &STANDARD } else { &MPICH }
 }

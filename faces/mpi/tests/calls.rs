@@ -1,5 +1,6 @@
 //! A rank runs under the library with each MPI that is installed, and the page shows its calls.
 use foregather_host::watched::calls::{CallPage, MpiCall, VARIABLE, WORLD};
+use foregather_host::watched::path_of;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,7 +33,7 @@ fn calls_in_c_and_in_fortran_are_on_the_page() {
         let Some(path) = built(compiler, fortran) else { continue };
         let (page, file) = CallPage::create().unwrap();
         let mut command = Command::new(path);
-        command.env("LD_PRELOAD", library()).env(VARIABLE, CallPage::path(&file));
+        command.env("LD_PRELOAD", library()).env(VARIABLE, path_of(&file));
         // Otherwise Open MPI starts a daemon for a rank without a launcher.
         command.env("OMPI_MCA_ess_singleton_isolated", "1").env("IPATH_NO_BACKTRACE", "1");
         let ended = command.output().unwrap();

@@ -57,7 +57,7 @@ pub(crate) const fn to_c(name: &'static str) -> &'static CStr {
 /// loads a runtime of its own, which no other library sees. The function stays valid, because the object of
 /// the calling code stays loaded.
 pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> Option<*mut c_void> {
-    seen_by(&LoadedObject::of(code)?.path, name).map(NonNull::as_ptr)
+    seen_by(&LoadedObject::of(code.addr())?.path, name).map(NonNull::as_ptr)
 }
 
 /// The address of a caller's code, and the function found for it.
@@ -128,6 +128,6 @@ fn missing(name: &CStr) -> ! {
 /// Returns the file name of the object that contains an address, and the offset there: `libgomp.so.1+0x1f20`.
 /// Empty if no object contains it.
 pub(crate) fn place(code: *const c_void) -> String {
-    let Some(object) = LoadedObject::of(code) else { return String::new() };
+    let Some(object) = LoadedObject::of(code.addr()) else { return String::new() };
     format!("{}+{:#x}", object.file_name(), code.addr() - object.base)
 }

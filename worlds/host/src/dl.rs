@@ -2,7 +2,7 @@
 //! or to run.
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
-use core::ptr::NonNull;
+use core::ptr::{NonNull, without_provenance};
 use foregather_machine::{Cause, Error};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -116,12 +116,12 @@ pub struct LoadedObject {
 
 impl LoadedObject {
     /// The object that contains an address. `None` if none does.
-    pub fn of(address: *const c_void) -> Option<Self> {
+    pub fn of(address: usize) -> Option<Self> {
         let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
         // SAFETY: the call takes any address and writes into `about`, for which zeros are valid; the loader's
         // file names are C strings.
         unsafe {
-            let found = libc::dladdr(address, about.as_mut_ptr()) != 0;
+            let found = libc::dladdr(without_provenance(address), about.as_mut_ptr()) != 0;
             let about = about.assume_init();
             (found && !about.dli_fname.is_null())
                 .then(|| Self { path: CStr::from_ptr(about.dli_fname).to_owned(), base: about.dli_fbase.addr() })
