@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: the steps of `.ci/steps.toml`, or the checks of one room.
+//! `cargo xtask ci`: the steps of `.ci/steps.toml`.
 mod run;
 mod table;
 
@@ -14,11 +14,10 @@ use table::{CiStep, StepTable};
 
 pub(crate) const HELP: &str = "\
 cargo xtask ci NAME ...          runs these steps, and those that must pass before them; `all` runs every step
-cargo xtask ci core/wait ...     runs the checks of one room: format, clippy, tests, loom if it has any, tidy
-cargo xtask ci --list            lists the steps: time limit, whether it builds or runs alone, what must pass before, what it needs
+cargo xtask ci --list            lists the steps
 
-The table is `.ci/steps.toml`. At most one step runs per processor. Steps that build in target/ take turns, and steps that measure run alone,
-after all others. The output of a step is printed when the step ends, that of a failed one after all others; it is kept in target/ci/NAME.log.
+The table is `.ci/steps.toml`, with time limits and needs. At most one step runs per processor. Steps that build in target/ take turns, and
+steps that measure run alone, after all others. The output of a step is printed when the step ends, that of a failed one after all others; it is kept in target/ci/NAME.log.
 A step is not run where something that it needs is missing. With FOREGATHER_REQUIRE_PARTS=1 that is a failure, unless the step is optional.
 
 Exit codes: 0 all steps passed, 1 a step failed, 2 wrong usage.";
@@ -26,15 +25,11 @@ Exit codes: 0 all steps passed, 1 a step failed, 2 wrong usage.";
 pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
     let root = root()?;
     let table = StepTable::parse(&fs::read_to_string(root.join(".ci/steps.toml")).context("cannot read .ci/steps.toml")?)?;
-    let is_room = |word: &&str| root.join(word).join("Cargo.toml").is_file();
     let steps = match words {
-        [] => return Err(ChoreError::Usage("expected names of steps, rooms, `all` or `--list`".to_owned())),
+        [] => return Err(ChoreError::Usage("expected names of steps, `all` or `--list`".to_owned())),
         ["--list"] => {
             print!("{}", table.listing());
             return Ok(true);
-        }
-        rooms if rooms.iter().all(is_room) => {
-            rooms.iter().map(|room| table.of_room(root, room.trim_end_matches('/'))).collect::<Result<Vec<_>, _>>()?.concat()
         }
         names => table.select(names).map_err(ChoreError::Usage)?,
     };
@@ -44,8 +39,7 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
     let own = logs.join("xtask");
     fs::remove_file(&own).ok();
     fs::copy(env::current_exe()?, &own)?;
-    let tried = Command::new("setpriv").args(ENDS_WITH_US).arg("true").stderr(Stdio::null()).status();
-    let site = Here { root, logs, own, ends_with_us: tried.is_ok_and(|status| status.success()), table };
+    let site = Here { root, logs, own, table };
     let limits = CiLimits {
         at_once: thread::available_parallelism().map_or(1, num::NonZero::get),
         within: Duration::from_secs(site.table.within),
@@ -65,17 +59,12 @@ struct Here {
     logs: PathBuf,
     /// A copy of this program, which no step replaces.
     own: PathBuf,
-    /// Whether steps can be ended with this program: an interrupt at the terminal does not reach them.
-    ends_with_us: bool,
     table: StepTable,
 }
 
-/// Arguments of `setpriv`.
-const ENDS_WITH_US: [&str; 2] = ["--pdeathsig", "TERM"];
-
 impl Here {
     fn log(&self, step: &CiStep) -> PathBuf {
-        self.logs.join(format!("{}.log", step.name.replace(['/', ' '], "-")))
+        self.logs.join(format!("{}.log", step.name))
     }
 
     fn print_output(&self, step: &CiStep) {
@@ -94,10 +83,7 @@ impl Here {
             }
             let paths = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
             let own: Vec<_> = env::split_paths(&paths).filter(|path| !is_of_cargo(self.root, path)).collect();
-            match env::join_paths(&own) {
-                Ok(paths) if !paths.is_empty() => command.env("LD_LIBRARY_PATH", paths),
-                _ => command.env_remove("LD_LIBRARY_PATH"),
-            };
+            command.env("LD_LIBRARY_PATH", env::join_paths(&own).unwrap_or_default());
         }
         command
     }
@@ -126,12 +112,11 @@ impl StepHost for Here {
     fn execute(&self, step: &CiStep) -> Result<(), String> {
         let log = fs::File::create(self.log(step)).map_err(|error| format!("cannot write its log: {error}"))?;
         let errors = log.try_clone().map_err(|error| format!("cannot write its log: {error}"))?;
-        let mut command = self.command(if self.ends_with_us { "setpriv" } else { "env" });
-        if self.ends_with_us {
-            command.args(ENDS_WITH_US);
-        }
-        command.args(["timeout", "-k", "5", &step.seconds.to_string(), "bash", "-euo", "pipefail", "-c", &step.run]);
-        let status = command.stdout(log).stderr(errors).status().map_err(|error| format!("cannot start `timeout`: {error}"))?;
+        let mut command = self.command("setpriv");
+        // It ends with this program: an interrupt at the terminal does not reach it.
+        command.args(["--pdeathsig", "TERM", "timeout", "-k", "5", &step.seconds.to_string()]);
+        command.args(["bash", "-euo", "pipefail", "-c", &step.run]);
+        let status = command.stdout(log).stderr(errors).status().map_err(|error| format!("cannot start `setpriv`: {error}"))?;
         match status.code() {
             Some(0) => Ok(()),
             Some(124 | 137) => Err(format!("not finished within {} s", step.seconds)),

@@ -2,8 +2,6 @@
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
 
 /// The table as it is written. A step's name is its key.
 #[derive(Deserialize)]
@@ -14,7 +12,6 @@ struct WrittenTable {
     need: BTreeMap<String, CiNeed>,
     beside: toml::Table,
     alone: toml::Table,
-    room: toml::Table,
 }
 
 #[derive(Debug)]
@@ -23,8 +20,6 @@ pub(super) struct StepTable {
     pub(super) within: u64,
     need: BTreeMap<String, CiNeed>,
     step: Vec<CiStep>,
-    /// The steps of a room, with `{room}` for its folder and `{package}` for its package.
-    room: Vec<CiStep>,
 }
 
 /// A need that is no program.
@@ -60,13 +55,11 @@ pub(super) struct CiStep {
     packages: String,
     /// Whether it may be left out where something is missing, even if parts are required.
     pub(super) optional: bool,
-    /// For rooms: a file or folder, without `.rs`, that the room must have.
-    only_with: Option<String>,
 }
 
 impl StepTable {
     pub(super) fn parse(text: &str) -> Result<Self> {
-        let WrittenTable { within, limit, need, beside, alone, room } = toml::from_str(text).context("the table of steps")?;
+        let WrittenTable { within, limit, need, beside, alone } = toml::from_str(text).context("the table of steps")?;
         let steps = |table: toml::Table, alone: bool| -> Result<Vec<CiStep>> {
             let named = |(name, step): (String, toml::Value)| {
                 let step: CiStep = step.try_into().with_context(|| format!("step {name}"))?;
@@ -83,7 +76,7 @@ impl StepTable {
             }
             ensure!(known.insert(name), "two steps are named {name}");
         }
-        Ok(Self { within, need, step, room: steps(room, true)? })
+        Ok(Self { within, need, step })
     }
 
     /// Returns the named steps and what must pass before them, in the order of the table.
@@ -95,28 +88,12 @@ impl StepTable {
             names => names.to_vec(),
         };
         while let Some(name) = pending.pop() {
-            let step =
-                of(name).ok_or_else(|| format!("no step or room is named `{name}`; `cargo xtask ci --list` lists the steps"))?;
+            let step = of(name).ok_or_else(|| format!("no step is named `{name}`; `cargo xtask ci --list` lists the steps"))?;
             if wanted.insert(&step.name) {
                 pending.extend(step.after.iter().map(String::as_str));
             }
         }
         Ok(self.step.iter().filter(|step| wanted.contains(step.name.as_str())).cloned().collect())
-    }
-
-    /// Returns the steps of one room.
-    pub(super) fn of_room(&self, root: &Path, room: &str) -> Result<Vec<CiStep>> {
-        let manifest = fs::read_to_string(root.join(room).join("Cargo.toml")).with_context(|| format!("{room} is no room"))?;
-        let manifest: toml::Table = manifest.parse()?;
-        let package = manifest["package"]["name"].as_str().context("a package has a name")?;
-        let has = |part: &String| ["", ".rs"].iter().any(|end| root.join(room).join(format!("{part}{end}")).exists());
-        let steps = self.room.iter().filter(|step| step.only_with.as_ref().is_none_or(has));
-        let steps = steps.map(|step| CiStep {
-            name: format!("{room} {}", step.name),
-            run: step.run.replace("{room}", room).replace("{package}", package),
-            ..step.clone()
-        });
-        Ok(steps.collect())
     }
 
     /// Returns a command that succeeds if a need is met.
@@ -137,22 +114,7 @@ impl StepTable {
     }
 
     pub(super) fn listing(&self) -> String {
-        let mut lines = format!("{:<14} {:>6}  {:<10} about\n", "name", "limit", "");
-        for CiStep { name, about, seconds, alone, builds, after, needs, packages, optional, .. } in &self.step {
-            let runs = if *alone {
-                "alone"
-            } else if *builds {
-                "builds"
-            } else {
-                "beside"
-            };
-            lines += &format!("{name:<14} {seconds:>4} s  {runs:<10} {about}{}\n", if *optional { " (optional)" } else { "" });
-            let details = [("after", after.join(", ")), ("needs", needs.join(", ")), ("packages", packages.clone())];
-            for (what, text) in details.iter().filter(|(_, text)| !text.is_empty()) {
-                lines += &format!("{:35}{what}: {text}\n", "");
-            }
-        }
-        lines
+        self.step.iter().map(|step| format!("{:<12} {}\n", step.name, step.about)).collect()
     }
 }
 
@@ -168,8 +130,7 @@ mod tests {
 
     const TEXT: &str = "within = 9\nlimit = 1\n[need.root]\ntest = 'false'\nremedy = 'become root'\n\
         [beside.lint]\nrun = 'true'\nbuilds = true\n[beside.build]\nrun = 'true'\nseconds = 2\n\
-        [alone.smoke]\nrun = 'true'\nafter = ['build']\nneeds = ['root', 'gcc']\npackages = 'gcc'\n\
-        [room.loom]\nrun = 'test {package}'\nonly_with = 'tests/loom'\n";
+        [alone.smoke]\nrun = 'true'\nafter = ['build']\nneeds = ['root', 'gcc']\npackages = 'gcc'\n";
 
     fn selected(names: &[&str]) -> Vec<(String, bool, u64)> {
         let steps = StepTable::parse(TEXT).unwrap().select(names).unwrap();
@@ -184,7 +145,7 @@ mod tests {
         assert_eq!(selected(&["smoke", "lint"]), [lint, build, smoke]);
         assert_eq!(selected(&["all"]).len(), 3);
         let error = StepTable::parse(TEXT).unwrap().select(&["lints"]).unwrap_err();
-        assert!(error.starts_with("no step or room is named `lints`"), "{error}");
+        assert!(error.starts_with("no step is named `lints`"), "{error}");
     }
 
     #[test]
@@ -203,15 +164,6 @@ mod tests {
         assert_eq!(table.remedy("target/words or root"), "target/words or root (become root)");
         assert_eq!(table.test_of("gcc"), "command -v gcc");
         assert_eq!(table.remedy("gcc"), "gcc (apt-get install gcc)");
-        assert!(table.listing().contains("needs: root, gcc\n"), "{}", table.listing());
-    }
-
-    #[test]
-    fn a_room_has_the_steps_that_fit_it() {
-        let (table, root) = (StepTable::parse(TEXT).unwrap(), crate::build::root().unwrap());
-        assert_eq!(table.of_room(root, "core/wait").unwrap().len(), 0);
-        let loom = &table.of_room(root, "worlds/thread").unwrap()[0];
-        assert_eq!((loom.name.as_str(), loom.run.as_str()), ("worlds/thread loom", "test foregather-thread"));
     }
 
     #[test]
