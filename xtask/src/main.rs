@@ -33,7 +33,7 @@ const HELP: &str = "\
 The chores of this repository.
 
   cargo xtask tidy        style of the house: lengths, arrows, unsafe, names of types, races; of some folders if they are named
-  cargo xtask ci          the steps of CI; `cargo xtask ci help` says how
+  cargo xtask ci          the steps of CI, for `.ci/run`
   cargo xtask claims      papers/*.toml are well formed and every claim has an experiment; prints the coverage
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask examples    the programs of foregather/examples/, each with exactly the features that it names

@@ -13,8 +13,9 @@ use std::{env, fs, num, thread};
 use table::{CiStep, StepTable};
 
 pub(crate) const HELP: &str = "\
-cargo xtask ci NAME ...          runs these steps, and those that must pass before them; `all` runs every step
-cargo xtask ci --list            lists the steps
+.ci/run NAME ...          runs these steps, and those that must pass before them
+.ci/run                   installs what steps need, and runs them all
+.ci/run --list            lists the steps
 
 The table is `.ci/steps.toml`, with time limits and needs. At most one step runs per processor. Steps that build in target/ take turns, and
 steps that measure run alone, after all others. The output of a step is printed when the step ends, that of a failed one after all others; it is kept in target/ci/NAME.log.
@@ -23,6 +24,9 @@ A step is not run where something that it needs is missing. With FOREGATHER_REQU
 Exit codes: 0 all steps passed, 1 a step failed, 2 wrong usage.";
 
 pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
+    if env::var_os("CARGO_PKG_NAME").is_some() {
+        return Err(ChoreError::Usage("start it by `.ci/run`: cargo's variables would change what the steps build".to_owned()));
+    }
     let root = root()?;
     let table = StepTable::parse(&fs::read_to_string(root.join(".ci/steps.toml")).context("cannot read .ci/steps.toml")?)?;
     let steps = match words {
@@ -75,26 +79,8 @@ impl Here {
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.root).stdin(Stdio::null()).env("XTASK", &self.own);
-        // `cargo run` sets these for this program; a step's own cargo and Python must not see them.
-        let is_cargos = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-        if env::var_os("CARGO_PKG_NAME").is_some() {
-            for (name, _) in env::vars().filter(|(name, _)| is_cargos(name) || SET_BY_CARGO.contains(&name.as_str())) {
-                command.env_remove(name);
-            }
-            let paths = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-            let own: Vec<_> = env::split_paths(&paths).filter(|path| !is_of_cargo(self.root, path)).collect();
-            command.env("LD_LIBRARY_PATH", env::join_paths(&own).unwrap_or_default());
-        }
         command
     }
-}
-
-/// Set by cargo for programs that it runs, and by `.cargo/config.toml`.
-const SET_BY_CARGO: [&str; 4] = ["CARGO", "RUST_RECURSION_COUNT", "PYO3_NO_PYTHON", "PROPTEST_RNG_SEED"];
-
-/// Returns whether cargo or rustup adds this folder to the library path of programs that it runs.
-fn is_of_cargo(root: &Path, path: &Path) -> bool {
-    path.starts_with(root.join("target/debug")) || path.components().any(|part| part.as_os_str() == "toolchains")
 }
 
 impl StepHost for Here {
@@ -131,17 +117,5 @@ impl StepHost for Here {
             Some(Outcome::Failed(why)) => println!("-- {} failed: {why}", step.name),
             Some(Outcome::NotRun(why, _)) => println!("-- {} is not run here, {why}", step.name),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folders_that_cargo_adds_are_told_from_the_users() {
-        let is_of_cargo = |path: &str| is_of_cargo(Path::new("/f"), Path::new(path));
-        assert!(is_of_cargo("/f/target/debug/deps") && is_of_cargo("/root/.rustup/toolchains/stable/lib"));
-        assert!(!is_of_cargo("/f/target/intel-openmp/alone") && !is_of_cargo("/opt/lib"));
     }
 }

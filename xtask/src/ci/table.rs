@@ -88,7 +88,7 @@ impl StepTable {
             names => names.to_vec(),
         };
         while let Some(name) = pending.pop() {
-            let step = of(name).ok_or_else(|| format!("no step is named `{name}`; `cargo xtask ci --list` lists the steps"))?;
+            let step = of(name).ok_or_else(|| format!("no step is named `{name}`; `.ci/run --list` lists the steps"))?;
             if wanted.insert(&step.name) {
                 pending.extend(step.after.iter().map(String::as_str));
             }
