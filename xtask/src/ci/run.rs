@@ -53,35 +53,33 @@ pub(super) fn all<'a>(steps: &'a [CiStep], limits: CiLimits, site: &dyn StepHost
     thread::scope(|scope| {
         while !pending.is_empty() || !running.is_empty() {
             // One at a time: what has become of it decides about those below it.
-            if let Some((at, outcome)) = pending.iter().enumerate().find_map(|(at, step)| {
+            let settled = pending.iter().enumerate().find_map(|(at, step)| {
                 Some((at, decided(step, &ended).or_else(|| begun.elapsed().gt(&limits.within).then(late))?))
-            }) {
-                let step = pending.remove(at);
-                site.report(step, Some(&outcome));
-                ended.push(EndedStep { step, outcome, seconds: 0.0 });
-                continue;
-            }
-            if let Some(at) = next(&pending, &running, limits.at_once) {
+            });
+            let end = if let Some((at, outcome)) = settled {
+                EndedStep { step: pending.remove(at), outcome, seconds: 0.0 }
+            } else if let Some(at) = next(&pending, &running, limits.at_once) {
                 let step = pending.remove(at);
                 if let Some(missing) = site.missing(step) {
                     let outcome = Outcome::NotRun(missing, limits.requires_parts && !step.optional);
-                    site.report(step, Some(&outcome));
-                    ended.push(EndedStep { step, outcome, seconds: 0.0 });
+                    EndedStep { step, outcome, seconds: 0.0 }
+                } else {
+                    running.push(step);
+                    site.report(step, None);
+                    let sender = sender.clone();
+                    scope.spawn(move || {
+                        let since = Instant::now();
+                        let outcome = site.execute(step).map_or_else(Outcome::Failed, |()| Outcome::Passed);
+                        // The receiver lives as long as this scope.
+                        let _ = sender.send(EndedStep { step, outcome, seconds: since.elapsed().as_secs_f64() });
+                    });
                     continue;
                 }
-                running.push(step);
-                site.report(step, None);
-                let sender = sender.clone();
-                scope.spawn(move || {
-                    let since = Instant::now();
-                    let outcome = site.execute(step).map_or_else(Outcome::Failed, |()| Outcome::Passed);
-                    // The receiver lives as long as this scope.
-                    let _ = sender.send(EndedStep { step, outcome, seconds: since.elapsed().as_secs_f64() });
-                });
-                continue;
-            }
-            let Ok(end) = ends.recv() else { break };
-            running.retain(|step| step.name != end.step.name);
+            } else {
+                let Ok(end) = ends.recv() else { break };
+                running.retain(|step| step.name != end.step.name);
+                end
+            };
             site.report(end.step, Some(&end.outcome));
             ended.push(end);
         }
