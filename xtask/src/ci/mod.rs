@@ -30,7 +30,6 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
     let root = root()?;
     let table = StepTable::parse(&fs::read_to_string(root.join(".ci/steps.toml")).context("cannot read .ci/steps.toml")?)?;
     let steps = match words {
-        [] => return Err(ChoreError::Usage("expected names of steps, `all` or `--list`".to_owned())),
         ["--list"] => {
             print!("{}", table.listing());
             return Ok(true);

@@ -50,12 +50,11 @@ pub(super) fn all<'a>(steps: &'a [CiStep], limits: CiLimits, site: &dyn StepHost
     let (begun, (sender, ends)) = (Instant::now(), mpsc::channel());
     let (mut pending, mut running, mut ended): (Vec<&CiStep>, Vec<&CiStep>, Vec<EndedStep<'_>>) =
         (steps.iter().collect(), vec![], vec![]);
+    let late = || begun.elapsed().gt(&limits.within).then(|| Outcome::NotRun("no time is left".to_owned(), true));
     thread::scope(|scope| {
         while !pending.is_empty() || !running.is_empty() {
             // One at a time: what has become of it decides about those below it.
-            let settled = pending.iter().enumerate().find_map(|(at, step)| {
-                Some((at, decided(step, &ended).or_else(|| begun.elapsed().gt(&limits.within).then(late))?))
-            });
+            let settled = pending.iter().enumerate().find_map(|(at, step)| Some((at, decided(step, &ended).or_else(late)?)));
             let end = if let Some((at, outcome)) = settled {
                 EndedStep { step: pending.remove(at), outcome, seconds: 0.0 }
             } else if let Some(at) = next(&pending, &running, limits.at_once) {
@@ -85,10 +84,6 @@ pub(super) fn all<'a>(steps: &'a [CiStep], limits: CiLimits, site: &dyn StepHost
         }
     });
     ended
-}
-
-fn late() -> Outcome {
-    Outcome::NotRun("no time is left".to_owned(), true)
 }
 
 /// Returns what becomes of a step because one before it did not pass.
