@@ -258,8 +258,8 @@ impl Placement for Script {
     }
 }
 
-/// Implements [`Words`](foregather_machine::Words) for a processor without other threads, whose words are cells.
-/// `$changed` is done after each change that may wake a waiter.
+/// Implements [`Words`](foregather_machine::Words) for a processor without other threads, whose words are
+/// cells. `$changed` is done after each change that may wake a waiter.
 macro_rules! words_of_cells {
     ($processor:ty, |$this:ident| $changed:expr) => {
         impl foregather_machine::Words for $processor {

@@ -59,8 +59,8 @@ impl KnownLock {
         result
     }
 
-    /// Returns whether the calling thread holds this nest lock, so that it need not wait. If another task of the
-    /// thread holds it, it does wait, and that wait is not recorded.
+    /// Returns whether the calling thread holds this nest lock, so that it need not wait. If another task of
+    /// the thread holds it, it does wait, and that wait is not recorded.
     fn is_held_here(&self) -> bool {
         record::slot().is_some_and(|slot| self.holder.load(Relaxed) == slot.thread())
     }

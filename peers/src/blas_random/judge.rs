@@ -118,7 +118,8 @@ impl JudgedLibraries {
         of: &[Component],
         mut text: String,
     ) -> Result<Judgement, PeerError> {
-        // OpenBLAS's kernels read an array's next elements ahead, which with a huge increment is beyond all memory.
+        // OpenBLAS's kernels read an array's next elements ahead, which with a huge increment is beyond all
+        // memory.
         if self.others.is_empty() || call.reaches_far() {
             return Ok(Judgement::Open(text));
         }

@@ -42,8 +42,8 @@ impl CallOverlap {
         self.learn(busy(), read() - began);
     }
 
-    /// Records that a call ran without a team for that long: in processor time if the last one was long, else by
-    /// the clock.
+    /// Records that a call ran without a team for that long: in processor time if the last one was long, else
+    /// by the clock.
     fn learn(&mut self, busy: u64, took: Nanos) {
         let is_long = took >= LONG;
         self.is_single = self.was_long && is_long && busy == self.busy;

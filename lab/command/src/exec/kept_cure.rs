@@ -33,8 +33,8 @@ const VARIABLES: [(&str, bool); 9] = [
 /// Pairs of runs before a verdict, and the most until there is one. Later only the last ones count.
 pub(super) const ENOUGH: usize = 4;
 const MOST: usize = 8;
-/// A trial ends before [`ENOUGH`] pairs if their speedups multiplied are less than this: after one run that takes
-/// twice as long, or two that take a third longer.
+/// A trial ends before [`ENOUGH`] pairs if their speedups multiplied are less than this: after one run that
+/// takes twice as long, or two that take a third longer.
 const HARMS: f64 = 2.0 / 3.0;
 /// A kept cure is compared again after this number of runs.
 const AGAIN: u32 = 20;

@@ -147,8 +147,8 @@ pub(crate) fn lacks(program: &Path, library: &Path) -> Option<String> {
     files_of(program).iter().flat_map(needed).find(is_lacking)
 }
 
-/// OpenMP's names among the dynamic symbols of a file: those that it needs, or those that it has. `None` if it
-/// cannot be read.
+/// OpenMP's names among the dynamic symbols of a file: those that it needs, or those that it has. `None` if
+/// it cannot be read.
 fn openmp(file: &Path, needed: bool) -> Option<Vec<String>> {
     let bytes = opened(file)?;
     let file = parse(&bytes)?;

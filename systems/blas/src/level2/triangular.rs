@@ -19,7 +19,7 @@ const BLOCK: usize = 64;
 /// If the lengths differ.
 pub fn trmv<T: Scalar>(trans: Trans, diag: Diag, a: Triangle<'_, T>, x: VectorMut<'_, T>) -> Result<(), Error> {
     same("trmv", 7, "x", x.len(), a.order())?;
-    Walk::new(TriangleOp::Multiply, trans, diag, &a).run(x);
+    TriangleWalk::new(TriangleOp::Multiply, trans, diag, &a).run(x);
     Ok(())
 }
 
@@ -30,12 +30,12 @@ pub fn trmv<T: Scalar>(trans: Trans, diag: Diag, a: Triangle<'_, T>, x: VectorMu
 /// If the lengths differ.
 pub fn trsv<T: Scalar>(trans: Trans, diag: Diag, a: Triangle<'_, T>, x: VectorMut<'_, T>) -> Result<(), Error> {
     same("trsv", 7, "x", x.len(), a.order())?;
-    Walk::new(TriangleOp::Solve, trans, diag, &a).run(x);
+    TriangleWalk::new(TriangleOp::Solve, trans, diag, &a).run(x);
     Ok(())
 }
 
 /// One walk over the columns of a triangle, and how they enter the product.
-struct Walk<'s, 'a, T> {
+struct TriangleWalk<'s, 'a, T> {
     a: &'s Triangle<'a, T>,
     task: TriangleOp,
     /// Whether the triangle's columns in memory are the operator's rows.
@@ -47,7 +47,7 @@ struct Walk<'s, 'a, T> {
     backwards: bool,
 }
 
-impl<'s, 'a, T: Scalar> Walk<'s, 'a, T> {
+impl<'s, 'a, T: Scalar> TriangleWalk<'s, 'a, T> {
     fn new(task: TriangleOp, trans: Trans, diag: Diag, a: &'s Triangle<'a, T>) -> Self {
         let by_rows = (trans != Trans::No) != a.transposed;
         let first = if task == TriangleOp::Multiply { Uplo::Lower } else { Uplo::Upper };
@@ -56,8 +56,8 @@ impl<'s, 'a, T: Scalar> Walk<'s, 'a, T> {
     }
 
     fn run(&self, x: VectorMut<'_, T>) {
-        // A product's rectangle adds to finished elements, or from unchanged ones; that of a system takes away
-        // what is solved.
+        // A product's rectangle adds to finished elements, or from unchanged ones; that of a system takes
+        // away what is solved.
         let rectangle_first = self.by_rows == (self.task == TriangleOp::Solve);
         dense::write(x, |x| {
             for block in self.blocks() {

@@ -180,7 +180,8 @@ calls! {
     /// If `alpha` is nought `a` is not read.
     trmm = TriangleOp::Multiply;
 
-    /// `op(a) * X = alpha * b`, or `X * op(a) = alpha * b` with `a` on the right side; `X` is returned in `b`.
+    /// `op(a) * X = alpha * b`, or `X * op(a) = alpha * b` with `a` on the right side; `X` is returned in
+    /// `b`.
     ///
     /// If `alpha` is nought `a` is not read. A singular matrix is not detected.
     trsm = TriangleOp::Solve;
