@@ -275,6 +275,15 @@ mod tests {
     }
 
     #[test]
+    fn an_address_belongs_to_the_object_that_contains_it() {
+        let address = libc::getpid as *const () as usize;
+        let object = LoadedObject::of(address).unwrap();
+        assert!(object.file_name().starts_with("libc.") && object.base < address, "{object:?}");
+        assert!(Library::loaded(&object.path).unwrap().symbol("getpid").is_ok());
+        assert!(LoadedObject::of(8).is_none());
+    }
+
+    #[test]
     fn missing_libraries_and_symbols_are_named() {
         let error = Library::open(&["libno-such-thing.so.9", "libnor-that.so"]).unwrap_err().to_string();
         assert!(error.contains("libno-such-thing.so.9 or libnor-that.so") && error.contains("cannot open"), "{error}");
