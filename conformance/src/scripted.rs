@@ -274,7 +274,7 @@ macro_rules! words_of_cells {
             fn publish(&self, word: &Self::Word, value: u32) {
                 word.set(value);
                 let $this = self;
-                $changed;
+                let () = $changed;
             }
             fn fetch_add(&self, word: &Self::Word, n: u32) -> u32 {
                 let before = word.get();
