@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: the steps of `.ci/steps.toml`.
+//! `cargo xtask ci`: the steps of `.ci/steps.toml`, or the checks of a room.
 mod run;
 mod table;
 
@@ -13,21 +13,23 @@ use std::{env, fs, num, thread};
 use table::{CiStep, StepTable};
 
 pub(crate) const HELP: &str = "\
-.ci/run NAME ...          runs these steps, and those that must pass before them
-.ci/run                   installs what steps need, and runs them all
-.ci/run --list            lists the steps
+cargo xtask ci NAME ...          runs these steps, and those that must pass before them
+cargo xtask ci core/wait ...     runs the checks of these rooms
+cargo xtask ci                   installs what steps need, and runs them all
+cargo xtask ci --list            lists the steps
 
 The table is `.ci/steps.toml`, with time limits and needs. At most one step runs per processor. Steps that build in target/ take turns, and
-steps that measure run alone, after all others. The output of a step is printed when the step ends, that of a failed one after all others; it is kept in target/ci/NAME.log.
+steps that measure run alone, after all others. The output of a step is printed when the step ends, that of a failed one after all others;
+it is kept in target/ci/NAME.log.
 A step is not run where something that it needs is missing. With FOREGATHER_REQUIRE_PARTS=1 that is a failure, unless the step is optional.
 
 Exit codes: 0 all steps passed, 1 a step failed, 2 wrong usage.";
 
 pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
-    if env::var_os("CARGO_PKG_NAME").is_some() {
-        return Err(ChoreError::Usage("start it by `.ci/run`: cargo's variables would change what the steps build".to_owned()));
-    }
     let root = root()?;
+    if env::var_os("CARGO_PKG_NAME").is_some() {
+        return without_cargo(root, words);
+    }
     let table = StepTable::parse(&fs::read_to_string(root.join(".ci/steps.toml")).context("cannot read .ci/steps.toml")?)?;
     let steps = match words {
         ["--list"] => {
@@ -54,6 +56,21 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
     }
     print!("\n{}", run::summary(&ended));
     Ok(!ended.iter().any(|ended| ended.outcome.is_failure()))
+}
+
+/// Runs the script for these words without the variables that `cargo run` has set for this program, which
+/// would change what steps build and load.
+fn without_cargo(root: &Path, words: &[&str]) -> Result<bool, ChoreError> {
+    const SET: [&str; 5] = ["CARGO", "LD_LIBRARY_PATH", "RUST_RECURSION_COUNT", "PYO3_NO_PYTHON", "PROPTEST_RNG_SEED"];
+    let is_set = |name: &String| {
+        ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|first| name.starts_with(first)) || SET.contains(&name.as_str())
+    };
+    let is_room = words.first().is_some_and(|word| root.join(word).join("Cargo.toml").is_file());
+    let mut command = Command::new(root.join(if is_room { ".ci/room" } else { ".ci/run" }));
+    for name in env::vars().map(|(name, _)| name).filter(is_set) {
+        command.env_remove(name);
+    }
+    Ok(command.args(words).status().context("cannot start the script")?.success())
 }
 
 /// This machine.
