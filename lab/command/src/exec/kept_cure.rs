@@ -34,7 +34,7 @@ const VARIABLES: [(&str, bool); 9] = [
 pub(super) const ENOUGH: usize = 4;
 const MOST: usize = 8;
 /// A trial ends before [`ENOUGH`] pairs if their speedups multiplied are less than this: after one run that
-/// takes twice as long, or two that take a third longer.
+/// takes 1.5 times as long, or two that take 1.25 times as long.
 const HARMS: f64 = 2.0 / 3.0;
 /// A kept cure is compared again after this number of runs.
 const AGAIN: u32 = 20;
