@@ -1,6 +1,6 @@
 //! Which ranks the members of a communicator are, and its number on the page.
 //!
-//! Communicators of the same ranks are told apart by the order in which they were made, which all members
+//! Communicators of the same ranks are numbered in the order in which they were made, which all members
 //! agree on. One whose creation this layer has not seen is known by its ranks and the order of first uses,
 //! which members may differ in, so its number is not certain.
 use crate::abi::constants;

@@ -61,7 +61,7 @@ pub(crate) fn find_variable(name: &CStr) -> Option<*mut c_void> {
     if found.is_null() { find_alone(name) } else { Some(found) }
 }
 
-/// The symbol of that name in an MPI library that is loaded, whoever sees it.
+/// The symbol of that name in any MPI library that is loaded, even for one other library alone.
 fn find_alone(name: &CStr) -> Option<*mut c_void> {
     let (_, paths) = loaded_since(0, |file| file.starts_with(LIBRARIES))?;
     // The program's own handle keeps the object loaded.

@@ -75,7 +75,7 @@ pub trait Experiment {
 
 /// An experiment that was asked for.
 pub struct AskedExperiment<'a> {
-    /// Its verb, and what else tells its documents from others.
+    /// Its verb, with the option that makes its documents another kind.
     pub name: &'static str,
     /// The seed of everything random in it.
     pub seed: Option<u64>,
